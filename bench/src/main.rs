@@ -1,7 +1,9 @@
-//! Workloads W1 to W5 by sordino-core and by the Gaussian-process crates of the registry, in one run.
+//! Workloads W1 to W5 by sordino-core and by the Gaussian-process crates of the registry, in one
+//! run.
 //!
-//! `cargo xtask bench` runs it twice, as plain code of the target and with `target-cpu=native`; a name as argument
-//! (`w1` … `w5`, `engines`) runs that part alone. Times are medians of CPU time of one thread, in milliseconds.
+//! `cargo xtask bench` runs it twice, as plain code of the target and with `target-cpu=native`; a
+//! name as argument (`w1` … `w5`, `engines`) runs that part alone. Times are medians of CPU time of
+//! one thread, in milliseconds.
 
 mod ours;
 mod peers;

@@ -1,4 +1,5 @@
-//! The workloads by sordino-core. Storage is allocated outside the clock and reused: that is the product's shape.
+//! The workloads by sordino-core. Storage is allocated outside the clock and reused: that is the
+//! product's shape.
 
 use sordino_core::acquisition::upper_confidence_bound;
 use sordino_core::features::{PairedFourier, random_fourier};
@@ -181,7 +182,8 @@ pub fn weights(m: usize, repetitions: usize) -> (f64, f64) {
     })
 }
 
-/// W5: one posterior function at 1,000 candidates by M features and an exact update. The check is its mean value.
+/// W5: one posterior function at 1,000 candidates by M features and an exact update. The check is
+/// its mean value.
 pub fn pathwise(n: usize, m: usize, repetitions: usize) -> (f64, f64) {
     let (gp, points) = (model(n), crate::workload::candidates());
     let mut frequencies = vec![0.0; random_fourier::storage_len(2, m / 2)];

@@ -1,5 +1,5 @@
-//! The recipe of the workloads: D = 2, unit square, squared exponential of lengthscale 0.2, unit signal variance, noise
-//! variance 0.01, zero mean; all programs see the same numbers.
+//! The recipe of the workloads: D = 2, unit square, squared exponential of lengthscale 0.2, unit
+//! signal variance, noise variance 0.01, zero mean; all programs see the same numbers.
 
 /// SplitMix64.
 pub struct SplitMix(u64);
@@ -66,7 +66,8 @@ pub fn argmax(mean: &[f64], variance: impl Fn(usize) -> f64) -> usize {
     best
 }
 
-/// 200 rows of M features (pairs of cosine and sine) of the first 200 data points, and M normals for each step.
+/// 200 rows of M features (pairs of cosine and sine) of the first 200 data points, and M normals
+/// for each step.
 pub fn features(m: usize) -> (Vec<Vec<f64>>, Vec<Vec<f64>>, Vec<f64>) {
     let mut stream = SplitMix::new(3);
     let frequencies: Vec<[f64; 2]> = (0..m / 2)

@@ -1,4 +1,5 @@
-//! What `device.c` does, by core alone and without the functions for C: the same lines, or one of the two is wrong.
+//! What `device.c` does, by core alone and without the functions for C: the same lines, or one of
+//! the two is wrong.
 
 use std::error::Error;
 
@@ -223,8 +224,8 @@ fn config() -> Outcome<Config> {
     })?)
 }
 
-/// The first round of agent 2 and its server: the frame that opens it, the answer, which the server takes, the same in 16
-/// bits and in packets of 51 bytes.
+/// The first round of agent 2 and its server: the frame that opens it, the answer, which the server
+/// takes, the same in 16 bits and in packets of 51 bytes.
 fn frames() -> Outcome<u64> {
     let agreement = exported::agreement()?;
     let mut server = ServerExchange::new(
@@ -358,7 +359,8 @@ fn written() -> Outcome<u64> {
     )
 }
 
-/// The agreement that a header for C holds, and the points of an axis of its candidates and landmarks.
+/// The agreement that a header for C holds, and the points of an axis of its candidates and
+/// landmarks.
 fn header(text: &str) -> Outcome<(Agreement, [u32; 2])> {
     let number = |name: &str| -> Outcome<u32> {
         let (_, rest) = text
@@ -372,8 +374,8 @@ fn header(text: &str) -> Outcome<(Agreement, [u32; 2])> {
     ))
 }
 
-/// A member of the federation of a header, without a reset. With a key it hides each contribution twice, as a device that was
-/// reset in between.
+/// A member of the federation of a header, without a reset. With a key it hides each contribution
+/// twice, as a device that was reset in between.
 fn member(text: &str, key: Option<&AgentKey>) -> Outcome<u64> {
     let (agreement, points) = header(text)?;
     let (dim, protocol) = (

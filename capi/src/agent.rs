@@ -63,7 +63,8 @@ pub enum AnswerKind {
     Upload = 2,
     /// The run is over.
     Done = 3,
-    /// Of a member under two servers: send what sordino_member_hide writes, then wait for the next frame.
+    /// Of a member under two servers: send what sordino_member_hide writes, then wait for the next
+    /// frame.
     Hide = 4,
 }
 
@@ -142,8 +143,8 @@ fn size(dim: u32, features: u32, observations: u32) -> Result<usize, Refused> {
     )?)
 }
 
-/// Bytes of memory an agent takes, as SORDINO_AGENT_SIZE; `observations` is initial points + rounds. 0 if one of them is
-/// out of range.
+/// Bytes of memory an agent takes, as SORDINO_AGENT_SIZE; `observations` is initial points +
+/// rounds. 0 if one of them is out of range.
 // SAFETY: the name begins with that of the library; it takes numbers and reads nothing else.
 #[unsafe(no_mangle)]
 pub extern "C" fn sordino_agent_size(dim: u32, features: u32, observations: u32) -> usize {
@@ -202,17 +203,19 @@ fn open(
     })
 }
 
-/// Builds an agent in `memory` of `len` bytes, as its flash left it, and writes its address to `agent`. `flash` and
-/// `refusal` may be NULL.
+/// Builds an agent in `memory` of `len` bytes, as its flash left it, and writes its address to
+/// `agent`. `flash` and `refusal` may be NULL.
 ///
-/// With a flash an observation is in its slot before it counts, and the state in both slots before the answer is given;
-/// after a reset sordino_agent_repeat says what the agent wanted. Without one a reset forgets everything.
+/// With a flash an observation is in its slot before it counts, and the state in both slots before
+/// the answer is given; after a reset sordino_agent_repeat says what the agent wanted. Without one
+/// a reset forgets everything.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
-/// good for one value; the callbacks do what their docs say. The list `points` of the settings is NULL or good for `count`
-/// points of `dim` numbers that nobody changes while the object is used.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the
+/// other pointers are NULL or good for one value; the callbacks do what their docs say. The list
+/// `points` of the settings is NULL or good for `count` points of `dim` numbers that nobody changes
+/// while the object is used.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_open(
@@ -268,7 +271,8 @@ impl Body {
         }
     }
 
-    /// Writes the observation that is awaited, once; what a flash holds for it already counts in place of `y`.
+    /// Writes the observation that is awaited, once; what a flash holds for it already counts in
+    /// place of `y`.
     fn enter(&mut self, y: f32) -> Result<f32, Refused> {
         let state = self.agent.state();
         let (number, candidate) = (state.observations(), state.pending());
@@ -323,13 +327,14 @@ unsafe fn answered(
 
 /// Begins with the first initial point.
 ///
-/// `candidates`: 0 does all of the work; any other number does about what maximising over so many candidates costs and
-/// returns SORDINO_STATUS_PENDING until the work is done, for a program that feeds a watchdog. After SORDINO_STATUS_FLASH
-/// call sordino_agent_repeat.
+/// `candidates`: 0 does all of the work; any other number does about what maximising over so many
+/// candidates costs and returns SORDINO_STATUS_PENDING until the work is done, for a program that
+/// feeds a watchdog. After SORDINO_STATUS_FLASH call sordino_agent_repeat.
 ///
 /// # Safety
 ///
-/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what
+/// is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_start(
@@ -345,14 +350,15 @@ pub unsafe extern "C" fn sordino_agent_start(
     }
 }
 
-/// Tells the value of the point last asked for. A value that the flash already holds for it, written before a reset,
-/// counts in place of `y`.
+/// Tells the value of the point last asked for. A value that the flash already holds for it,
+/// written before a reset, counts in place of `y`.
 ///
 /// `candidates` as in sordino_agent_start.
 ///
 /// # Safety
 ///
-/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what
+/// is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_observed(
@@ -370,13 +376,15 @@ pub unsafe extern "C" fn sordino_agent_observed(
     }
 }
 
-/// The server's vectors of the round before: `len` numbers, one for each region and feature, at `vectors`.
+/// The server's vectors of the round before: `len` numbers, one for each region and feature, at
+/// `vectors`.
 ///
 /// `candidates` as in sordino_agent_start.
 ///
 /// # Safety
 ///
-/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what
+/// is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_broadcast(
@@ -407,7 +415,8 @@ pub unsafe extern "C" fn sordino_agent_broadcast(
 ///
 /// # Safety
 ///
-/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what
+/// is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_no_broadcast(
@@ -427,7 +436,8 @@ pub unsafe extern "C" fn sordino_agent_no_broadcast(
 ///
 /// # Safety
 ///
-/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what
+/// is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_missed(agent: *mut Agent, answer: *mut Answer) -> Status {
@@ -435,12 +445,13 @@ pub unsafe extern "C" fn sordino_agent_missed(agent: *mut Agent, answer: *mut An
     unsafe { answered(agent, answer, |body, _| body.handle(Input::Missed, 0)) }
 }
 
-/// Says the last answer again, the same bits: after a reset, for a server that lacks the upload, or after
-/// SORDINO_STATUS_FLASH. Before the beginning it is SORDINO_ANSWER_KIND_WAIT.
+/// Says the last answer again, the same bits: after a reset, for a server that lacks the upload, or
+/// after SORDINO_STATUS_FLASH. Before the beginning it is SORDINO_ANSWER_KIND_WAIT.
 ///
 /// # Safety
 ///
-/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what
+/// is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_repeat(agent: *mut Agent, answer: *mut Answer) -> Status {
@@ -453,11 +464,13 @@ pub unsafe extern "C" fn sordino_agent_repeat(agent: *mut Agent, answer: *mut An
     }
 }
 
-/// Round (0 during the initial points), observations so far, and whether the run is over (0 or 1); each may be NULL.
+/// Round (0 during the initial points), observations so far, and whether the run is over (0 or 1);
+/// each may be NULL.
 ///
 /// # Safety
 ///
-/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for one value.
+/// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for one
+/// value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_describe(

@@ -27,12 +27,13 @@ pub const SORDINO_AGGREGATION_MEAN: u32 = 1;
 /// Secret sampling, clipping, and noise.
 pub const SORDINO_AGGREGATION_PRIVATE: u32 = 2;
 
-/// What a federation agrees on, and who this agent is in it. sordino_agent_usual fills in the paper's constants;
-/// sordino_agent_digest tells two parties whether they agree.
+/// What a federation agrees on, and who this agent is in it. sordino_agent_usual fills in the
+/// paper's constants; sordino_agent_digest tells two parties whether they agree.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct AgentSettings {
-    /// Seed of the agent's own draws: secret, never that of a release, and never the same on two devices.
+    /// Seed of the agent's own draws: secret, never that of a release, and never the same on two
+    /// devices.
     pub seed: u64,
     /// Public seed of the features that all parties share.
     pub feature_seed: u64,
@@ -223,8 +224,9 @@ pub(crate) fn digest(s: &AgentSettings) -> Digest {
     Digest::of(&(bits, [s.per_axis, s.count, s.shape, s.unit_norm]))
 }
 
-/// The usual settings of agent 0: the constants of the paper's synthetic experiments, a Matérn 5/2 kernel of lengthscale
-/// 0.2, a grid of 10 points an axis, S = 10, q = 0.5, z = 1. Seeds are 0: give the agent one of its own.
+/// The usual settings of agent 0: the constants of the paper's synthetic experiments, a Matérn 5/2
+/// kernel of lengthscale 0.2, a grid of 10 points an axis, S = 10, q = 0.5, z = 1. Seeds are 0:
+/// give the agent one of its own.
 ///
 /// # Safety
 ///
@@ -282,7 +284,8 @@ fn usual(dim: u32, agents: u32, rounds: u32, features: u32) -> Result<AgentSetti
     })
 }
 
-/// Digest of the configuration, SORDINO_DIGEST_BYTES bytes to `digest`: that of the server, if both agree on every number.
+/// Digest of the configuration, SORDINO_DIGEST_BYTES bytes to `digest`: that of the server, if both
+/// agree on every number.
 ///
 /// # Safety
 ///

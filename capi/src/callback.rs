@@ -10,10 +10,11 @@ use sordino_core::snapshot::{Stored, max_bytes, newest_or_first, read, write};
 use crate::memory::{Plain, Word};
 use crate::status::{Refused, Status};
 
-/// A cryptographic generator: fills `len` bytes at `bytes` and returns 0, or anything else if it cannot.
+/// A cryptographic generator: fills `len` bytes at `bytes` and returns 0, or anything else if it
+/// cannot.
 ///
-/// What it gives must be unpredictable to everybody: a tested hardware generator, or a cipher seeded by one. Noise made
-/// of a counter or of rand() protects nobody.
+/// What it gives must be unpredictable to everybody: a tested hardware generator, or a cipher
+/// seeded by one. Noise made of a counter or of rand() protects nobody.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Entropy {
@@ -24,11 +25,13 @@ pub struct Entropy {
     pub fill: Option<unsafe extern "C" fn(context: *mut c_void, bytes: *mut u8, len: usize) -> i32>,
 }
 
-/// Slots of flash, which keep what an object must not forget. Both callbacks return 0, or anything else if they cannot.
+/// Slots of flash, which keep what an object must not forget. Both callbacks return 0, or anything
+/// else if they cannot.
 ///
-/// `read` copies the first `len` bytes of slot `slot` to `bytes`; erased flash may read 0xff or 0. `write` erases the
-/// slot, writes the bytes and returns when they are durable. Slots 0 and 1 must lie in different erase units, and so must
-/// 2 and 3 of a member. What was written is read back at once: `read` gives what `write` left.
+/// `read` copies the first `len` bytes of slot `slot` to `bytes`; erased flash may read 0xff or 0.
+/// `write` erases the slot, writes the bytes and returns when they are durable. Slots 0 and 1 must
+/// lie in different erase units, and so must 2 and 3 of a member. What was written is read back at
+/// once: `read` gives what `write` left.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Flash {
@@ -103,8 +106,8 @@ impl TryRng for Source {
         else {
             return Err(Failed);
         };
-        // SAFETY: the callback writes `len` bytes at most, all of which are ours; that it does what its doc says is
-        // part of the word that `new` was given.
+        // SAFETY: the callback writes `len` bytes at most, all of which are ours; that it does what
+        // its doc says is part of the word that `new` was given.
         match unsafe { fill(context, bytes.as_mut_ptr(), bytes.len()) } {
             0 => Ok(()),
             _ => Err(Failed),
@@ -129,7 +132,8 @@ impl Flash {
 
     pub(crate) fn get(&self, slot: u32, bytes: &mut [u8]) -> Result<(), Status> {
         let read = self.read.ok_or(Status::Null)?;
-        // SAFETY: the callback writes `len` bytes at most, all of which are ours; the rest is the C program's word.
+        // SAFETY: the callback writes `len` bytes at most, all of which are ours; the rest is the C
+        // program's word.
         match unsafe { read(self.context, slot, bytes.as_mut_ptr(), bytes.len()) } {
             0 => Ok(()),
             _ => Err(Status::Flash),
@@ -138,14 +142,16 @@ impl Flash {
 
     pub(crate) fn put(&self, slot: u32, bytes: &[u8]) -> Result<(), Status> {
         let write = self.write.ok_or(Status::Null)?;
-        // SAFETY: the callback reads `len` bytes, all of which are there; the rest is the C program's word.
+        // SAFETY: the callback reads `len` bytes, all of which are there; the rest is the C
+        // program's word.
         match unsafe { write(self.context, slot, bytes.as_ptr(), bytes.len()) } {
             0 => Ok(()),
             _ => Err(Status::Flash),
         }
     }
 
-    /// Writes one item into one slot, and reads it back: what a slot did not take must not count as written.
+    /// Writes one item into one slot, and reads it back: what a slot did not take must not count as
+    /// written.
     pub(crate) fn store<S: Stored>(
         &self,
         slot: u32,
@@ -220,8 +226,8 @@ impl Flash {
         self.store(at.saturating_add(1), state, *number, agreement)
     }
 
-    /// The state of slots 0 and 1, or `first`; in both slots when this returns, because the next write begins by erasing
-    /// one of them.
+    /// The state of slots 0 and 1, or `first`; in both slots when this returns, because the next
+    /// write begins by erasing one of them.
     pub(crate) fn load<S: Stored>(
         &self,
         first: S,
@@ -239,7 +245,8 @@ impl Flash {
     ) -> Result<(u32, S), Refused> {
         match self.find_at(at, agreement)? {
             Some(found) => Ok(found),
-            // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
+            // Nothing was written yet, or the very first write was cut off and nothing was done on
+            // its ground.
             None => {
                 let mut number = 0;
                 self.save_at(at, &first, &mut number, agreement)?;
@@ -248,7 +255,8 @@ impl Flash {
         }
     }
 
-    /// The state of the slots `at` and `at` + 1, in both of them when this returns; nothing if none was written.
+    /// The state of the slots `at` and `at` + 1, in both of them when this returns; nothing if none
+    /// was written.
     pub(crate) fn find_at<S: Stored>(
         &self,
         at: u32,

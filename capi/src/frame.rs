@@ -1,5 +1,6 @@
-//! Frames of a federation: what an agent sends to its server, and what it receives. The bytes are those of `wire`,
-//! `federated::small` and `wire::fragments` of core, so that a server cannot tell which language wrote them.
+//! Frames of a federation: what an agent sends to its server, and what it receives. The bytes are
+//! those of `wire`, `federated::small` and `wire::fragments` of core, so that a server cannot tell
+//! which language wrote them.
 
 use core::ffi::c_void;
 use core::task::Poll;
@@ -41,9 +42,11 @@ pub const SORDINO_FRAME_NO_BROADCAST: u32 = 2;
 pub struct FrameHeader {
     /// Random public number of the federation, from its server; never a seed.
     pub deployment: u64,
-    /// sordino_prefix of the digest of the agreement, which `sordino export --lang c` writes into a header.
+    /// sordino_prefix of the digest of the agreement, which `sordino export --lang c` writes into a
+    /// header.
     pub config: u64,
-    /// sordino_prefix of the history: of an upload that of all broadcasts its agent knows (sordino_frame_chain).
+    /// sordino_prefix of the history: of an upload that of all broadcasts its agent knows
+    /// (sordino_frame_chain).
     pub chain: u64,
     /// SORDINO_FRAME_UPLOAD, SORDINO_FRAME_BROADCAST or SORDINO_FRAME_NO_BROADCAST.
     pub kind: u32,
@@ -51,7 +54,8 @@ pub struct FrameHeader {
     pub agent: u32,
     /// The round it belongs to.
     pub round: u32,
-    /// How often the round was begun before, at most 65535: an answer carries that of the frame it answers.
+    /// How often the round was begun before, at most 65535: an answer carries that of the frame it
+    /// answers.
     pub attempt: u32,
     /// How many numbers there are; writing sets it.
     pub len: u32,
@@ -158,13 +162,13 @@ pub unsafe extern "C" fn sordino_prefix(digest: *const u8, prefix: *mut u64) -> 
     )
 }
 
-/// Writes a frame of `len` numbers into the `room` bytes at `bytes`, and how many it took to `written`. Frames take
-/// SORDINO_FRAME_OVERHEAD bytes and four for each number, or fewer.
+/// Writes a frame of `len` numbers into the `room` bytes at `bytes`, and how many it took to
+/// `written`. Frames take SORDINO_FRAME_OVERHEAD bytes and four for each number, or fewer.
 ///
 /// # Safety
 ///
-/// `header` and `written` are NULL or good for one value, `numbers` NULL or good for `len` numbers, `bytes` NULL or good
-/// for `room` bytes.
+/// `header` and `written` are NULL or good for one value, `numbers` NULL or good for `len` numbers,
+/// `bytes` NULL or good for `room` bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_frame_write(
@@ -186,13 +190,14 @@ pub unsafe extern "C" fn sordino_frame_write(
     }))
 }
 
-/// Writes an upload in 16 bits a number, SORDINO_SMALL_OVERHEAD bytes and two for each number, which the agent clips as
-/// the server would; docs/frames.md says what that costs. `len` is the number of features of the settings.
+/// Writes an upload in 16 bits a number, SORDINO_SMALL_OVERHEAD bytes and two for each number,
+/// which the agent clips as the server would; docs/frames.md says what that costs. `len` is the
+/// number of features of the settings.
 ///
 /// # Safety
 ///
-/// `settings`, `header` and `written` are NULL or good for one value, `numbers` NULL or good for `len` numbers, `bytes`
-/// NULL or good for `room` bytes.
+/// `settings`, `header` and `written` are NULL or good for one value, `numbers` NULL or good for
+/// `len` numbers, `bytes` NULL or good for `room` bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_frame_write_small(
@@ -220,12 +225,14 @@ pub unsafe extern "C" fn sordino_frame_write_small(
     )
 }
 
-/// Reads the frame of `len` bytes at `bytes`: what precedes its numbers to `header`, and `header->len` numbers, at most
-/// `room`, to `numbers`. Whether it is of this federation and of which round is for the caller to compare.
+/// Reads the frame of `len` bytes at `bytes`: what precedes its numbers to `header`, and
+/// `header->len` numbers, at most `room`, to `numbers`. Whether it is of this federation and of
+/// which round is for the caller to compare.
 ///
 /// # Safety
 ///
-/// `bytes` is NULL or good for `len` bytes, `header` NULL or good for one value, `numbers` NULL or good for `room` numbers.
+/// `bytes` is NULL or good for `len` bytes, `header` NULL or good for one value, `numbers` NULL or
+/// good for `room` numbers.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_frame_read(
@@ -248,8 +255,9 @@ pub unsafe extern "C" fn sordino_frame_read(
     status(read())
 }
 
-/// Reads what precedes the numbers of the frame of `len` bytes at `bytes`, in whatever format they are, to `header`. A site of a
-/// campaign needs no more of a release: what it says comes with the opening and with the file.
+/// Reads what precedes the numbers of the frame of `len` bytes at `bytes`, in whatever format they
+/// are, to `header`. A site of a campaign needs no more of a release: what it says comes with the
+/// opening and with the file.
 ///
 /// # Safety
 ///
@@ -270,15 +278,17 @@ pub unsafe extern "C" fn sordino_frame_marks(
     status(read())
 }
 
-/// The history after one more frame of the server: `before` are the SORDINO_DIGEST_BYTES bytes of the history so far, at
-/// the beginning the digest of the agreement; the history with the frame goes to `next`, which may be `before`.
+/// The history after one more frame of the server: `before` are the SORDINO_DIGEST_BYTES bytes of
+/// the history so far, at the beginning the digest of the agreement; the history with the frame
+/// goes to `next`, which may be `before`.
 ///
-/// SORDINO_STATUS_FOREIGN: the frame does not continue this history, or is no frame of a server. Nothing more should be
-/// sent to a server that tells two histories.
+/// SORDINO_STATUS_FOREIGN: the frame does not continue this history, or is no frame of a server.
+/// Nothing more should be sent to a server that tells two histories.
 ///
 /// # Safety
 ///
-/// `before` and `next` are NULL or good for SORDINO_DIGEST_BYTES bytes, `bytes` NULL or good for `len` bytes.
+/// `before` and `next` are NULL or good for SORDINO_DIGEST_BYTES bytes, `bytes` NULL or good for
+/// `len` bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_frame_chain(
@@ -303,19 +313,22 @@ pub unsafe extern "C" fn sordino_frame_chain(
     status(told())
 }
 
-/// How many packets of `packet` bytes a frame of `frame` bytes takes; 0 if they are too many or too small.
+/// How many packets of `packet` bytes a frame of `frame` bytes takes; 0 if they are too many or too
+/// small.
 // SAFETY: the name begins with that of the library; it takes numbers and reads nothing else.
 #[unsafe(no_mangle)]
 pub extern "C" fn sordino_fragment_count(frame: usize, packet: usize) -> usize {
     fragments::count(frame, packet).unwrap_or(0)
 }
 
-/// Writes piece `index`, from 0 on, of the frame of `len` bytes at `bytes` into the packet of `room` bytes at `packet`,
-/// and how many it took to `written`. All pieces of a frame are cut for the same `room`.
+/// Writes piece `index`, from 0 on, of the frame of `len` bytes at `bytes` into the packet of
+/// `room` bytes at `packet`, and how many it took to `written`. All pieces of a frame are cut for
+/// the same `room`.
 ///
 /// # Safety
 ///
-/// `bytes` is NULL or good for `len` bytes, `packet` NULL or good for `room` bytes, `written` NULL or good for one value.
+/// `bytes` is NULL or good for `len` bytes, `packet` NULL or good for `room` bytes, `written` NULL
+/// or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_fragment_write(
@@ -354,13 +367,13 @@ fn reassembly(arena: &mut Arena, len: usize) -> Result<CoreReassembly<'static>, 
     Ok(CoreReassembly::new(arena.bytes(frame)?))
 }
 
-/// Builds a reassembly in `memory` of `len` bytes, and writes its address to `reassembly`. It holds frames of up to
-/// `len` - SORDINO_REASSEMBLY_HEAD bytes.
+/// Builds a reassembly in `memory` of `len` bytes, and writes its address to `reassembly`. It holds
+/// frames of up to `len` - SORDINO_REASSEMBLY_HEAD bytes.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `reassembly` is NULL or good
-/// for one value.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used;
+/// `reassembly` is NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_reassembly_new(
@@ -380,14 +393,15 @@ pub unsafe extern "C" fn sordino_reassembly_new(
     }
 }
 
-/// Takes a piece. SORDINO_STATUS_PENDING: others lack. SORDINO_STATUS_OK: the whole frame is `frame_len` bytes at `frame`,
-/// in the memory of the object, until its next call. SORDINO_STATUS_FOREIGN: a piece of another frame than the one under
-/// way, which is kept. SORDINO_STATUS_FRAME: no piece, or the whole was changed on its way and is given up.
+/// Takes a piece. SORDINO_STATUS_PENDING: others lack. SORDINO_STATUS_OK: the whole frame is
+/// `frame_len` bytes at `frame`, in the memory of the object, until its next call.
+/// SORDINO_STATUS_FOREIGN: a piece of another frame than the one under way, which is kept.
+/// SORDINO_STATUS_FRAME: no piece, or the whole was changed on its way and is given up.
 ///
 /// # Safety
 ///
-/// `reassembly` is NULL or what sordino_reassembly_new wrote; `packet` is NULL or good for `len` bytes, `frame` and
-/// `frame_len` NULL or good for one value.
+/// `reassembly` is NULL or what sordino_reassembly_new wrote; `packet` is NULL or good for `len`
+/// bytes, `frame` and `frame_len` NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_reassembly_push(

@@ -57,19 +57,21 @@ fn size(dim: u32, capacity: u32) -> Result<usize, Refused> {
     Ok(bytes(SORDINO_GP_HEAD, storage_len(dim, capacity))?)
 }
 
-/// Bytes of memory a Gaussian process takes, as SORDINO_GP_SIZE; 0 if `dim` or `capacity` is out of range.
+/// Bytes of memory a Gaussian process takes, as SORDINO_GP_SIZE; 0 if `dim` or `capacity` is out of
+/// range.
 // SAFETY: the name begins with that of the library; it takes numbers and reads nothing else.
 #[unsafe(no_mangle)]
 pub extern "C" fn sordino_gp_size(dim: u32, capacity: u32) -> usize {
     size(dim, capacity).unwrap_or(0)
 }
 
-/// Builds an empty Gaussian process in `memory` of `len` bytes and writes its address to `gp`. `refusal` may be NULL.
+/// Builds an empty Gaussian process in `memory` of `len` bytes and writes its address to `gp`.
+/// `refusal` may be NULL.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `settings`, `gp` and
-/// `refusal` are NULL or good for one value.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used;
+/// `settings`, `gp` and `refusal` are NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_gp_new(
@@ -96,12 +98,14 @@ pub unsafe extern "C" fn sordino_gp_new(
     }
 }
 
-/// Adds the value `y` of the point of `dim` coordinates at `point`. One that repeats another at working precision is
-/// averaged into it; `row` then gets the index of that one, else that of the new row. `row` may be NULL.
+/// Adds the value `y` of the point of `dim` coordinates at `point`. One that repeats another at
+/// working precision is averaged into it; `row` then gets the index of that one, else that of the
+/// new row. `row` may be NULL.
 ///
 /// # Safety
 ///
-/// `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `row` NULL or good for one.
+/// `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `row` NULL
+/// or good for one.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_gp_observe(
@@ -128,8 +132,8 @@ pub unsafe extern "C" fn sordino_gp_observe(
 ///
 /// # Safety
 ///
-/// `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `mean` and `variance` NULL or
-/// good for one.
+/// `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `mean` and
+/// `variance` NULL or good for one.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_gp_posterior(
@@ -189,12 +193,13 @@ pub unsafe extern "C" fn sordino_gp_clear(gp: *mut Gp) -> Status {
     }
 }
 
-/// Rows in use (merged observations count once), and the logarithm of the likelihood of all observations; each may be
-/// NULL.
+/// Rows in use (merged observations count once), and the logarithm of the likelihood of all
+/// observations; each may be NULL.
 ///
 /// # Safety
 ///
-/// `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or good for one value.
+/// `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or good for one
+/// value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_gp_describe(

@@ -1,13 +1,15 @@
-//! What an optimizer keeps in its flash: a log that grows to its end, or a ring of the newest observations.
+//! What an optimizer keeps in its flash: a log that grows to its end, or a ring of the newest
+//! observations.
 //!
 //! | layout | slots | what a slot holds |
 //! |---|---|---|
 //! | log (`drop_oldest` = 0) | capacity + fits | entry 0, 1, 2, … in slot 0, 1, 2, …: points that were told, and fits |
 //! | ring (`drop_oldest` = 1) | capacity + 3 | observation k in slot k mod (capacity + 1); the fits by turns in the last two |
 //!
-//! A write never touches what the optimizer still needs: a log writes behind its end, a ring into the one slot whose
-//! observation the window has left, and into the one of two slots that does not hold the newest fit. So a cut leaves the
-//! state before or the state after. What a cut cannot have left is refused when the flash is opened.
+//! A write never touches what the optimizer still needs: a log writes behind its end, a ring into
+//! the one slot whose observation the window has left, and into the one of two slots that does not
+//! hold the newest fit. So a cut leaves the state before or the state after. What a cut cannot have
+//! left is refused when the flash is opened.
 
 use core::num::NonZeroU32;
 
@@ -91,8 +93,9 @@ enum Found<S> {
 impl Journal {
     /// Looks at every slot.
     ///
-    /// Refused: what belongs to another kind, version or configuration; what no cut can have left; a slot that cannot be
-    /// read with an entry behind it. Slots at the end that cannot be read are none.
+    /// Refused: what belongs to another kind, version or configuration; what no cut can have left;
+    /// a slot that cannot be read with an entry behind it. Slots at the end that cannot be read are
+    /// none.
     pub(crate) fn open(
         flash: Flash,
         agreement: Digest,
@@ -161,8 +164,8 @@ impl Journal {
                 Found::Erased | Found::Torn => {}
             }
         }
-        // Everything in the window is there, and nothing where nothing was written yet. What the next observation is
-        // written into may be anything.
+        // Everything in the window is there, and nothing where nothing was written yet. What the
+        // next observation is written into may be anything.
         let turn = self.told - self.told % places;
         for slot in (0..places.get()).filter(|slot| turn + slot != self.told) {
             let newest = turn + slot;
@@ -195,7 +198,8 @@ impl Journal {
         Ok(())
     }
 
-    /// The newest fit of a ring, and its number. The first one was written twice, so that one whole slot is the least.
+    /// The newest fit of a ring, and its number. The first one was written twice, so that one whole
+    /// slot is the least.
     fn newest_fit(&self, places: NonZeroU32) -> Result<Option<(u32, RingFit)>, Refused> {
         let slot = places.get();
         let whole = |found: &Found<RingFit>, turn: u32| match found {
@@ -314,7 +318,8 @@ impl Journal {
         }
     }
 
-    /// Writes down an observation. Whether the optimizer in memory is another one from now on: a ring forgot something.
+    /// Writes down an observation. Whether the optimizer in memory is another one from now on: a
+    /// ring forgot something.
     pub(crate) fn tell(&mut self, entry: &LogEntry<f32>) -> Result<bool, Refused> {
         match self.layout {
             Layout::Log => {
@@ -332,8 +337,8 @@ impl Journal {
         }
     }
 
-    /// Writes down a fit. Whether the optimizer in memory is another one from now on: a ring holds for all of its
-    /// observations.
+    /// Writes down a fit. Whether the optimizer in memory is another one from now on: a ring holds
+    /// for all of its observations.
     pub(crate) fn fit(&mut self, parameters: Parameters<f32>) -> Result<bool, Refused> {
         match self.layout {
             Layout::Log => {
@@ -363,8 +368,8 @@ impl Journal {
     }
 }
 
-/// Erases slots from the first on: a cut in between leaves what is refused, not what is taken for less. Of a log, slots at
-/// the end that cannot be read are none.
+/// Erases slots from the first on: a cut in between leaves what is refused, not what is taken for
+/// less. Of a log, slots at the end that cannot be read are none.
 pub(crate) fn erase(flash: &Flash, layout: Layout, slots: u32) -> Result<(), Refused> {
     let erased = [0xff; max_bytes::<LogEntry<f32>>()];
     for slot in 0..slots {

@@ -19,12 +19,14 @@
 //! | [`member`] | member of a federated prior, with one server or two |
 //! | [`site`] | site of a campaign |
 //!
-//! No function allocates or panics. Every pointer is checked for NULL and alignment, every length against what is needed,
-//! every number of a setting against its range; what cannot be checked is a pointer that is simply wrong. An object is told
-//! from other memory by its tag, and one that is at work refuses to be called by its own callbacks.
+//! No function allocates or panics. Every pointer is checked for NULL and alignment, every length
+//! against what is needed, every number of a setting against its range; what cannot be checked is a
+//! pointer that is simply wrong. An object is told from other memory by its tag, and one that is at
+//! work refuses to be called by its own callbacks.
 //!
-//! `unsafe` is in this package alone. Its one form: a function of C promises something about its pointers, in its section
-//! "Safety"; `memory` turns that word into references, and everything behind it is safe code.
+//! `unsafe` is in this package alone. Its one form: a function of C promises something about its
+//! pointers, in its section "Safety"; `memory` turns that word into references, and everything
+//! behind it is safe code.
 #![cfg_attr(target_os = "none", no_std)]
 
 pub mod agent;
@@ -44,8 +46,9 @@ pub mod site;
 pub mod status;
 pub mod version;
 
-/// A device has nobody to tell: it stands still, and its watchdog wakes it up. Nothing but a member links a way to
-/// panic, which `cargo xtask c` looks for in an image without it; of a member's none is known that a call reaches.
+/// A device has nobody to tell: it stands still, and its watchdog wakes it up. Nothing but a member
+/// links a way to panic, which `cargo xtask c` looks for in an image without it; of a member's none
+/// is known that a call reaches.
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -1,4 +1,5 @@
-//! A member of a federated prior: points to evaluate, contributions in the clear or behind a mask, releases to learn.
+//! A member of a federated prior: points to evaluate, contributions in the clear or behind a mask,
+//! releases to learn.
 
 mod kept;
 mod terms;
@@ -36,8 +37,8 @@ struct Masks {
     attempts: Attempts,
     /// How often the attempts were written.
     number: u32,
-    /// The epoch of the last contribution that was hidden since the object was opened, and bytes of what is sent: the same
-    /// again, if a line broke.
+    /// The epoch of the last contribution that was hidden since the object was opened, and bytes of
+    /// what is sent: the same again, if a line broke.
     hidden: Option<(u32, usize)>,
     upload: &'static mut [f32],
     integers: &'static mut [i64],
@@ -189,20 +190,23 @@ fn masks(
     })
 }
 
-/// Builds a member in `memory` of `len` bytes, as its flash left it, and writes its address to `member`. `refusal` may be NULL,
-/// and with one server `flash` too: a reset then forgets everything. Two servers need both keys and a flash.
+/// Builds a member in `memory` of `len` bytes, as its flash left it, and writes its address to
+/// `member`. `refusal` may be NULL, and with one server `flash` too: a reset then forgets
+/// everything. Two servers need both keys and a flash.
 ///
-/// `doubles` holds SORDINO_MEMBER_DOUBLES numbers or more, which are free afterwards. The agreement, the digest and the keys of
-/// the settings are read and not kept.
+/// `doubles` holds SORDINO_MEMBER_DOUBLES numbers or more, which are free afterwards. The
+/// agreement, the digest and the keys of the settings are read and not kept.
 ///
-/// SORDINO_STATUS_MASKS is a flash with a past that does not say which masks were used: with the same secret a mask could serve
-/// twice, which shows the difference of two contributions. Such a device needs a new secret and a new invitation.
+/// SORDINO_STATUS_MASKS is a flash with a past that does not say which masks were used: with the
+/// same secret a mask could serve twice, which shows the difference of two contributions. Such a
+/// device needs a new secret and a new invitation.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `doubles` is NULL or good for
-/// `doubles_len` numbers; the other pointers are NULL or good for one value; the pointers of the settings are NULL or good for
-/// as many bytes as are named beside them; the callbacks do what their docs say.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used;
+/// `doubles` is NULL or good for `doubles_len` numbers; the other pointers are NULL or good for one
+/// value; the pointers of the settings are NULL or good for as many bytes as are named beside them;
+/// the callbacks do what their docs say.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_member_open(
@@ -464,16 +468,18 @@ unsafe fn answered(
     }
 }
 
-/// The frame of round `round`: none of its numbers in round 0, later the `len` numbers that were released, or none where
-/// nothing was. `is_over` is 1 if the server is in a later round already: then nothing is asked, and the next frame may come.
+/// The frame of round `round`: none of its numbers in round 0, later the `len` numbers that were
+/// released, or none where nothing was. `is_over` is 1 if the server is in a later round already:
+/// then nothing is asked, and the next frame may come.
 ///
-/// Frames are taken in order, each once; the last one again, whose answer was lost say, repeats the answer. The answer is
-/// SORDINO_ANSWER_KIND_EVALUATE, or what is to be contributed if the round has no queries. It takes as long as learning the
-/// release and a query: see docs/device-table.md.
+/// Frames are taken in order, each once; the last one again, whose answer was lost say, repeats the
+/// answer. The answer is SORDINO_ANSWER_KIND_EVALUATE, or what is to be contributed if the round
+/// has no queries. It takes as long as learning the release and a query: see docs/device-table.md.
 ///
 /// # Safety
 ///
-/// `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or good for what is named beside them.
+/// `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or good for what
+/// is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_member_frame(
@@ -493,8 +499,8 @@ pub unsafe extern "C" fn sordino_member_frame(
     }
 }
 
-/// Tells the value of the point last asked for. A value that the flash already holds for it, written before a reset, counts
-/// in place of `y`.
+/// Tells the value of the point last asked for. A value that the flash already holds for it,
+/// written before a reset, counts in place of `y`.
 ///
 /// # Safety
 ///
@@ -510,8 +516,8 @@ pub unsafe extern "C" fn sordino_member_observed(
     unsafe { answered(member, answer, |body, _| body.observed(y)) }
 }
 
-/// Says the last answer again, the same bits: after a reset, or after SORDINO_STATUS_FLASH. Before the first frame it is
-/// SORDINO_ANSWER_KIND_WAIT.
+/// Says the last answer again, the same bits: after a reset, or after SORDINO_STATUS_FLASH. Before
+/// the first frame it is SORDINO_ANSWER_KIND_WAIT.
 ///
 /// # Safety
 ///
@@ -523,17 +529,18 @@ pub unsafe extern "C" fn sordino_member_repeat(member: *mut Member, answer: *mut
     unsafe { answered(member, answer, |body, _| body.answer()) }
 }
 
-/// Under two servers: writes the contribution to the release of round `round` behind a mask to `bytes`, the attempt of the
-/// mask and the share, and how many bytes these are to `used`. They go to the leader behind a frame without numbers. `len` of
-/// SORDINO_HIDDEN_SIZE is always enough.
+/// Under two servers: writes the contribution to the release of round `round` behind a mask to
+/// `bytes`, the attempt of the mask and the share, and how many bytes these are to `used`. They go
+/// to the leader behind a frame without numbers. `len` of SORDINO_HIDDEN_SIZE is always enough.
 ///
-/// That the mask is used is in flash before it exists. Asked again, it writes the same bytes; after a reset those of another
-/// mask, over the same numbers. SORDINO_STATUS_UNEXPECTED: the answer was not SORDINO_ANSWER_KIND_HIDE, or one server is
-/// trusted.
+/// That the mask is used is in flash before it exists. Asked again, it writes the same bytes; after
+/// a reset those of another mask, over the same numbers. SORDINO_STATUS_UNEXPECTED: the answer was
+/// not SORDINO_ANSWER_KIND_HIDE, or one server is trusted.
 ///
 /// # Safety
 ///
-/// `member` is NULL or what sordino_member_open wrote; `bytes` is NULL or good for `len` bytes, `used` NULL or good for one value.
+/// `member` is NULL or what sordino_member_open wrote; `bytes` is NULL or good for `len` bytes,
+/// `used` NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_member_hide(
@@ -564,11 +571,13 @@ pub unsafe extern "C" fn sordino_member_hide(
     }
 }
 
-/// Frames taken, observations so far, masks used, and whether the run is over (0 or 1); each may be NULL.
+/// Frames taken, observations so far, masks used, and whether the run is over (0 or 1); each may be
+/// NULL.
 ///
 /// # Safety
 ///
-/// `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or good for one value.
+/// `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or good for one
+/// value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_member_describe(

@@ -1,8 +1,10 @@
-//! Objects in memory of the caller, and what the caller's pointers promise: all raw memory of this package.
+//! Objects in memory of the caller, and what the caller's pointers promise: all raw memory of this
+//! package.
 //!
-//! An object is a tag, its extent and a body, at the beginning of the memory it was built in; its numbers follow. The
-//! tag tells an object from memory that holds none, from another kind, and from one that is at work: a callback that
-//! calls back is refused, and no two references to a body ever live.
+//! An object is a tag, its extent and a body, at the beginning of the memory it was built in; its
+//! numbers follow. The tag tells an object from memory that holds none, from another kind, and from
+//! one that is at work: a callback that calls back is refused, and no two references to a body ever
+//! live.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -36,7 +38,8 @@ pub(crate) trait Object: Sized {
 ///
 /// # Safety
 ///
-/// The type is `repr(C)` and holds integers, floats, raw pointers and optional function pointers alone.
+/// The type is `repr(C)` and holds integers, floats, raw pointers and optional function pointers
+/// alone.
 // SAFETY: asked for above.
 pub(crate) unsafe trait Plain: Copy {}
 
@@ -61,9 +64,9 @@ unsafe impl<T> Plain for *mut T {}
 // SAFETY: a pointer.
 unsafe impl<T> Plain for *const T {}
 
-/// The word of a C caller: a pointer that it gave to the function at work is NULL, or good for as many values as were
-/// named beside it until the function returns; a callback that it lent does what its doc says. Who holds this may read and
-/// write there, and call it.
+/// The word of a C caller: a pointer that it gave to the function at work is NULL, or good for as
+/// many values as were named beside it until the function returns; a callback that it lent does
+/// what its doc says. Who holds this may read and write there, and call it.
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
     /// First byte and end of the object's memory.
@@ -119,7 +122,8 @@ impl Word {
     /// The value at a pointer.
     pub(crate) fn read<T: Plain>(&self, pointer: *const T) -> Result<T, Status> {
         self.admit(pointer, 1)?;
-        // SAFETY: not null, aligned, and good for one value by the caller's word; every pattern of bits is one.
+        // SAFETY: not null, aligned, and good for one value by the caller's word; every pattern of
+        // bits is one.
         Ok(unsafe { pointer.read() })
     }
 
@@ -161,8 +165,9 @@ impl Word {
             return Ok(&[]);
         }
         self.admit(pointer, len)?;
-        // SAFETY: not null, aligned, no longer than memory can be, good for `len` values by the caller's word; nothing is
-        // written there before the function returns: outputs are written after the last use of every list.
+        // SAFETY: not null, aligned, no longer than memory can be, good for `len` values by the
+        // caller's word; nothing is written there before the function returns: outputs are written
+        // after the last use of every list.
         Ok(unsafe { slice::from_raw_parts(pointer, len) })
     }
 
@@ -172,7 +177,8 @@ impl Word {
         pointer: *const T,
         len: usize,
     ) -> Result<&'static [T], Status> {
-        // As `list`; the doc of the function asks for a list that stays as it is for as long as the object is used.
+        // As `list`; the doc of the function asks for a list that stays as it is for as long as the
+        // object is used.
         self.list(pointer, len)
     }
 
@@ -195,8 +201,9 @@ impl Word {
             return Ok(&mut []);
         }
         self.admit(pointer, len)?;
-        // SAFETY: as in `list`; it lies outside of the object, and no function that takes scratch reads a list afterwards which
-        // shares bytes with it (`apart` sees to that where both are used at once).
+        // SAFETY: as in `list`; it lies outside of the object, and no function that takes scratch
+        // reads a list afterwards which shares bytes with it (`apart` sees to that where both are
+        // used at once).
         Ok(unsafe { slice::from_raw_parts_mut(pointer, len) })
     }
 
@@ -227,8 +234,8 @@ impl Word {
             return Err(Status::TooShort);
         }
         self.admit(to, len)?;
-        // SAFETY: `to` is good for `len` values, at least as many as `from` has, and lies outside of the object's memory;
-        // `copy` admits every other overlap.
+        // SAFETY: `to` is good for `len` values, at least as many as `from` has, and lies outside
+        // of the object's memory; `copy` admits every other overlap.
         unsafe { to.copy_from(from.as_ptr(), from.len()) };
         Ok(())
     }
@@ -241,7 +248,8 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Whether the whole memory, the handle included, is as large as the functions and macros for sizes say.
+    /// Whether the whole memory, the handle included, is as large as the functions and macros for
+    /// sizes say.
     pub(crate) fn require(&self, bytes: usize) -> Result<(), Status> {
         if self.whole < bytes {
             Err(Status::TooShort)
@@ -269,8 +277,8 @@ impl Arena {
             .take(size_of::<T>())?
             .as_mut_ptr()
             .cast::<MaybeUninit<T>>();
-        // SAFETY: the bytes are ours alone, as many as the type needs, and aligned: the memory is, and every part taken
-        // from it is a multiple of the alignment.
+        // SAFETY: the bytes are ours alone, as many as the type needs, and aligned: the memory is,
+        // and every part taken from it is a multiple of the alignment.
         Ok(unsafe { &mut *place }.write(value))
     }
 
@@ -292,7 +300,8 @@ impl Arena {
         let bytes = self.take(len.checked_mul(size_of::<T>()).ok_or(Status::TooShort)?)?;
         bytes.fill(MaybeUninit::new(0));
         let first = bytes.as_mut_ptr().cast::<T>();
-        // SAFETY: `len` values of zero bytes, which are ours alone and aligned; every pattern of bits is a value.
+        // SAFETY: `len` values of zero bytes, which are ours alone and aligned; every pattern of
+        // bits is a value.
         Ok(unsafe { slice::from_raw_parts_mut(first, len) })
     }
 
@@ -302,13 +311,14 @@ impl Arena {
     }
 }
 
-/// Builds an object at the beginning of `memory`, writes where it is to `out`, and the setting that was refused to
-/// `refusal` if that is not NULL.
+/// Builds an object at the beginning of `memory`, writes where it is to `out`, and the setting that
+/// was refused to `refusal` if that is not NULL.
 ///
 /// # Safety
 ///
-/// `memory` is NULL, or good for `len` bytes that nobody else uses for as long as the object is used; `out` and `refusal`
-/// are NULL or good for one value; so is every pointer that `make` uses with the [`Word`] it gets.
+/// `memory` is NULL, or good for `len` bytes that nobody else uses for as long as the object is
+/// used; `out` and `refusal` are NULL or good for one value; so is every pointer that `make` uses
+/// with the [`Word`] it gets.
 // SAFETY: asked for above, and by every C function that builds.
 pub(crate) unsafe fn build<O: Object>(
     memory: *mut c_void,
@@ -328,7 +338,8 @@ pub(crate) unsafe fn build<O: Object>(
     }
     // SAFETY: our caller gives the word of its caller.
     let word = unsafe { Word::given(memory.addr(), len) };
-    // SAFETY: not null, no longer than memory can be, and ours alone for `len` bytes, which need not be initialised.
+    // SAFETY: not null, no longer than memory can be, and ours alone for `len` bytes, which need
+    // not be initialised.
     let mut arena = Arena {
         rest: unsafe { slice::from_raw_parts_mut(memory.cast(), len) },
         whole: len,
@@ -354,8 +365,9 @@ pub(crate) unsafe fn build<O: Object>(
 ///
 /// # Safety
 ///
-/// `object` is NULL, or good for the beginning of an object, which [`build`] wrote and nobody else; every pointer that
-/// `act` uses with the [`Word`] it gets is NULL or good for as many values as are named beside it.
+/// `object` is NULL, or good for the beginning of an object, which [`build`] wrote and nobody else;
+/// every pointer that `act` uses with the [`Word`] it gets is NULL or good for as many values as
+/// are named beside it.
 // SAFETY: asked for above, and by every C function that works on an object.
 pub(crate) unsafe fn with<O: Object>(
     object: *mut O,
@@ -393,7 +405,8 @@ pub(crate) unsafe fn look<O: Object>(
     // SAFETY: as our caller promises.
     match unsafe { found::<O>(handle) } {
         Ok(word) => {
-            // SAFETY: `found` says that an object is there and not at work, and `see` calls nothing back.
+            // SAFETY: `found` says that an object is there and not at work, and `see` calls nothing
+            // back.
             let body = unsafe { &(*handle).body };
             // SAFETY: the tag said that `build` wrote the body.
             let body = unsafe { body.assume_init_ref() };
@@ -403,7 +416,8 @@ pub(crate) unsafe fn look<O: Object>(
     }
 }
 
-/// Whether an object of this kind is at `handle` and is not at work; the word of the caller for a function on it.
+/// Whether an object of this kind is at `handle` and is not at work; the word of the caller for a
+/// function on it.
 ///
 /// # Safety
 ///
@@ -416,8 +430,8 @@ unsafe fn found<O: Object>(handle: *const Handle<O::Body>) -> Result<Word, Statu
     if !handle.is_aligned() || !handle.addr().is_multiple_of(SORDINO_ALIGN) {
         return Err(Status::Misaligned);
     }
-    // SAFETY: not null, aligned, good for a handle by our caller's word. Of an object at work the tag alone is looked at,
-    // because a reference to its body lives.
+    // SAFETY: not null, aligned, good for a handle by our caller's word. Of an object at work the
+    // tag alone is looked at, because a reference to its body lives.
     let tag = unsafe { (*handle).tag };
     if tag != O::TAG {
         return Err(if tag == AT_WORK {

@@ -40,13 +40,14 @@ pub struct NewcomerSettings {
     pub dim: u32,
     /// Observations there is room for, 1 to SORDINO_CAPACITY_MAX.
     pub capacity: u32,
-    /// Candidates that are looked at together, 1 to SORDINO_CANDIDATES_MAX: 1 is enough with a file that is trusted; else
-    /// every hypothesis is computed again for as many. No width changes a question.
+    /// Candidates that are looked at together, 1 to SORDINO_CANDIDATES_MAX: 1 is enough with a file
+    /// that is trusted; else every hypothesis is computed again for as many. No width changes a
+    /// question.
     pub width: u32,
     /// Of the first three questions where no file is trusted; any number.
     pub seed: u32,
-    /// Noise variance of an evaluation as a fraction of the squared scale of the function, 1e-6 to 1: 1e-3 as usual, 1e-2 where
-    /// evaluations would give another value the next time.
+    /// Noise variance of an evaluation as a fraction of the squared scale of the function, 1e-6 to
+    /// 1: 1e-3 as usual, 1e-2 where evaluations would give another value the next time.
     pub noise_fraction: f64,
     /// Candidates one after the other, coordinates from 0 to 1; a candidate's name is its index.
     pub candidates: *const f32,
@@ -74,7 +75,8 @@ pub struct NewcomerEntry {
 // SAFETY: an integer and a float.
 unsafe impl Plain for NewcomerEntry {}
 
-/// Bytes for so many landmarks, observations and candidates that are looked at together, and how many numbers.
+/// Bytes for so many landmarks, observations and candidates that are looked at together, and how
+/// many numbers.
 fn size(landmarks: usize, capacity: u32, width: u32) -> Result<(usize, usize), Refused> {
     let (_, capacity) = extent(1, capacity)?;
     if !(1..=SORDINO_CANDIDATES_MAX).contains(&(width as usize)) {
@@ -89,8 +91,8 @@ fn size(landmarks: usize, capacity: u32, width: u32) -> Result<(usize, usize), R
     Ok((bytes(SORDINO_NEWCOMER_HEAD, numbers)?, numbers))
 }
 
-/// Bytes of memory a newcomer takes, as SORDINO_NEWCOMER_SIZE, with a file of so many landmarks, 0 without one; 0 if a number
-/// is out of range.
+/// Bytes of memory a newcomer takes, as SORDINO_NEWCOMER_SIZE, with a file of so many landmarks, 0
+/// without one; 0 if a number is out of range.
 // SAFETY: the name begins with that of the library; it takes numbers and reads nothing else.
 #[unsafe(no_mangle)]
 pub extern "C" fn sordino_newcomer_size(landmarks: u32, capacity: u32, width: u32) -> usize {
@@ -136,19 +138,20 @@ pub unsafe extern "C" fn sordino_newcomer_usual(
     }
 }
 
-/// Builds a search in `memory` of `len` bytes, tells it again what `log` of `log_len` entries says, oldest first, and writes
-/// its address to `newcomer`. `prior` is the file to begin with, or NULL; `log` is NULL and 0 for a search that begins;
-/// `refusal` may be NULL.
+/// Builds a search in `memory` of `len` bytes, tells it again what `log` of `log_len` entries says,
+/// oldest first, and writes its address to `newcomer`. `prior` is the file to begin with, or NULL;
+/// `log` is NULL and 0 for a search that begins; `refusal` may be NULL.
 ///
-/// The state is the log: after a reset the same entries in the same order give the same questions, bit for bit. A program
-/// that must survive one stores an entry before it tells it.
+/// The state is the log: after a reset the same entries in the same order give the same questions,
+/// bit for bit. A program that must survive one stores an entry before it tells it.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `prior` is NULL or what
-/// sordino_prior_attach wrote, and its memory stays as it is while the newcomer is used, as do the lists of the settings, which are
-/// NULL or good for as many numbers as are named beside them; `log` is NULL or good for `log_len` entries; the other pointers
-/// are NULL or good for one value.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `prior`
+/// is NULL or what sordino_prior_attach wrote, and its memory stays as it is while the newcomer is
+/// used, as do the lists of the settings, which are NULL or good for as many numbers as are named
+/// beside them; `log` is NULL or good for `log_len` entries; the other pointers are NULL or good
+/// for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_newcomer_open(
@@ -245,13 +248,15 @@ fn empty(
     })
 }
 
-/// The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made, at least one: an evaluation
-/// is a hypothesis that is weighed, or a candidate under one; SORDINO_STATUS_PENDING until the search is done, with the same
-/// candidate whatever the slices are. One that was told is not asked again while another is left.
+/// The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made,
+/// at least one: an evaluation is a hypothesis that is weighed, or a candidate under one;
+/// SORDINO_STATUS_PENDING until the search is done, with the same candidate whatever the slices
+/// are. One that was told is not asked again while another is left.
 ///
 /// # Safety
 ///
-/// `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` is NULL or good for one number.
+/// `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` is NULL or good for one
+/// number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_newcomer_suggest(
@@ -274,8 +279,8 @@ pub unsafe extern "C" fn sordino_newcomer_suggest(
     }
 }
 
-/// Tells the value `y` of a candidate, asked for or not, for the first time or again. SORDINO_STATUS_INDEX,
-/// SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
+/// Tells the value `y` of a candidate, asked for or not, for the first time or again.
+/// SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
 ///
 /// # Safety
 ///
@@ -296,12 +301,14 @@ pub unsafe extern "C" fn sordino_newcomer_observe(
     }
 }
 
-/// The candidate to use: the one of those that were told whose posterior mean is largest, and that mean in the user's unit.
-/// SORDINO_STATUS_INDEX if nothing was told. `mean` may be NULL. A suggestion that is not done begins again.
+/// The candidate to use: the one of those that were told whose posterior mean is largest, and that
+/// mean in the user's unit. SORDINO_STATUS_INDEX if nothing was told. `mean` may be NULL. A
+/// suggestion that is not done begins again.
 ///
 /// # Safety
 ///
-/// `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` and `mean` are NULL or good for one number.
+/// `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` and `mean` are NULL or good
+/// for one number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_newcomer_best(
@@ -321,15 +328,18 @@ pub unsafe extern "C" fn sordino_newcomer_best(
     }
 }
 
-/// The posterior probability that the file counts, 0 to 1, to `probability`: below ½ the values speak against the file, and a
-/// device does better to ask a sordino_optimizer from then on, told all values, by sordino_optimizer_suggest_among. 0 without a
-/// file and with one that is not read. A suggestion that is not done begins again.
+/// The posterior probability that the file counts, 0 to 1, to `probability`: below ½ the values
+/// speak against the file, and a device does better to ask a sordino_optimizer from then on, told
+/// all values, by sordino_optimizer_suggest_among. 0 without a file and with one that is not read.
+/// A suggestion that is not done begins again.
 ///
-/// All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n observations.
+/// All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n
+/// observations.
 ///
 /// # Safety
 ///
-/// `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or good for one number.
+/// `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or good for one
+/// number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_newcomer_trust(
@@ -350,7 +360,8 @@ pub unsafe extern "C" fn sordino_newcomer_trust(
 ///
 /// # Safety
 ///
-/// `newcomer` is NULL or what sordino_newcomer_open wrote; the other pointers are NULL or good for one value.
+/// `newcomer` is NULL or what sordino_newcomer_open wrote; the other pointers are NULL or good for
+/// one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_newcomer_describe(

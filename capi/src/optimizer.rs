@@ -37,24 +37,26 @@ impl Object for Optimizer {
 
 const _: () = assert!(size_of::<Optimizer>() + 8 <= SORDINO_OPTIMIZER_HEAD);
 
-/// Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes its address to
-/// `optimizer`. `flash` and `refusal` may be NULL.
+/// Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes
+/// its address to `optimizer`. `flash` and `refusal` may be NULL.
 ///
-/// With a flash every point is stored before the call that tells it returns, in a slot of SORDINO_OPTIMIZER_SLOT bytes, and
-/// so is every fit: after a reset the optimizer asks for the same point as before. Without one a reset forgets everything.
-/// Without drop_oldest slots are filled from the first on, until all are in use; a flash may end before
-/// SORDINO_OPTIMIZER_SLOTS(capacity, fits), where `read` fails. With it the newest `capacity` observations stay, in
-/// slots that are written in turn.
+/// With a flash every point is stored before the call that tells it returns, in a slot of
+/// SORDINO_OPTIMIZER_SLOT bytes, and so is every fit: after a reset the optimizer asks for the same
+/// point as before. Without one a reset forgets everything. Without drop_oldest slots are filled
+/// from the first on, until all are in use; a flash may end before
+/// SORDINO_OPTIMIZER_SLOTS(capacity, fits), where `read` fails. With it the newest `capacity`
+/// observations stay, in slots that are written in turn.
 ///
-/// What another kind, version, box, capacity or setting has stored is SORDINO_STATUS_STORED_FOREIGN, and what no cut can have
-/// left (a slot that cannot be read as an entry, and entries behind it) SORDINO_STATUS_STORED_DAMAGED: nothing is built and
-/// nothing is written. Go back to the settings, or give the data up with sordino_optimizer_erase. A torn slot at the end is
-/// a write that was cut off, and is written again.
+/// What another kind, version, box, capacity or setting has stored is
+/// SORDINO_STATUS_STORED_FOREIGN, and what no cut can have left (a slot that cannot be read as an
+/// entry, and entries behind it) SORDINO_STATUS_STORED_DAMAGED: nothing is built and nothing is
+/// written. Go back to the settings, or give the data up with sordino_optimizer_erase. A torn slot
+/// at the end is a write that was cut off, and is written again.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
-/// good for one value; the callbacks do what their docs say.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the
+/// other pointers are NULL or good for one value; the callbacks do what their docs say.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_open(
@@ -104,8 +106,8 @@ pub unsafe extern "C" fn sordino_optimizer_open(
     }
 }
 
-/// Erases the slots of an optimizer of these settings, whatever they hold: all its observations and fits are given up. If
-/// the power fails meanwhile, do it again. `refusal` may be NULL.
+/// Erases the slots of an optimizer of these settings, whatever they hold: all its observations and
+/// fits are given up. If the power fails meanwhile, do it again. `refusal` may be NULL.
 ///
 /// # Safety
 ///
@@ -130,22 +132,25 @@ pub unsafe extern "C" fn sordino_optimizer_erase(
     }
 }
 
-/// An acquisition of the program's own: how much a point is worth asking whose posterior has this mean and variance; `best`
-/// is the largest posterior mean at an observed point. Negative infinity: not at all. It should be smooth.
+/// An acquisition of the program's own: how much a point is worth asking whose posterior has this
+/// mean and variance; `best` is the largest posterior mean at an observed point. Negative infinity:
+/// not at all. It should be smooth.
 // SAFETY: a pointer of C, called in `sordino_optimizer_suggest_by` alone.
 pub type Rule =
     Option<unsafe extern "C" fn(context: *mut c_void, mean: f32, variance: f32, best: f32) -> f32>;
 
-/// The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more of the acquisition
-/// are made, at least one; SORDINO_STATUS_PENDING until the search is done, with the same point whatever the slices are.
+/// The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more
+/// of the acquisition are made, at least one; SORDINO_STATUS_PENDING until the search is done, with
+/// the same point whatever the slices are.
 ///
-/// Where a fit is due it comes first, one evaluation of the likelihood counting as many as there are observations, and is
-/// stored in the flash where there is a slot for it; else it is made again after a reset. If the flash fails, nothing
-/// was done.
+/// Where a fit is due it comes first, one evaluation of the likelihood counting as many as there
+/// are observations, and is stored in the flash where there is a slot for it; else it is made again
+/// after a reset. If the flash fails, nothing was done.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim`
+/// numbers.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_suggest(
@@ -171,13 +176,13 @@ pub unsafe extern "C" fn sordino_optimizer_suggest(
     }
 }
 
-/// The point to try next by an acquisition of the program's own, as sordino_optimizer_suggest. `rule` is called with
-/// `context` and is the same at every slice; it must not use the optimizer.
+/// The point to try next by an acquisition of the program's own, as sordino_optimizer_suggest.
+/// `rule` is called with `context` and is the same at every slice; it must not use the optimizer.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers; `rule` does what its
-/// doc says.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim`
+/// numbers; `rule` does what its doc says.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_suggest_by(
@@ -192,7 +197,8 @@ pub unsafe extern "C" fn sordino_optimizer_suggest_by(
         return Status::Null;
     };
     let rule = |mean: f32, variance: f32, best: f32| {
-        // SAFETY: numbers, and what belongs to the caller, whose word is that the rule does what its doc says.
+        // SAFETY: numbers, and what belongs to the caller, whose word is that the rule does what
+        // its doc says.
         unsafe { rule(context, mean, variance, best) }
     };
     // SAFETY: what our caller promises is what is asked for.
@@ -212,14 +218,15 @@ pub unsafe extern "C" fn sordino_optimizer_suggest_by(
     }
 }
 
-/// The candidate to try next: its number to `candidate`. Only those of the list may be asked: `count` points of `dim`
-/// numbers each, 1 to SORDINO_CANDIDATES_MAX, the same at every slice. One that was asked is not asked again while another is
-/// left, unless values are noisy or drift. Else as sordino_optimizer_suggest.
+/// The candidate to try next: its number to `candidate`. Only those of the list may be asked:
+/// `count` points of `dim` numbers each, 1 to SORDINO_CANDIDATES_MAX, the same at every slice. One
+/// that was asked is not asked again while another is left, unless values are noisy or drift. Else
+/// as sordino_optimizer_suggest.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `candidates` is NULL or good for `count` times `dim` numbers,
-/// `candidate` NULL or good for one.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `candidates` is NULL or good for
+/// `count` times `dim` numbers, `candidate` NULL or good for one.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_suggest_among(
@@ -252,13 +259,14 @@ pub unsafe extern "C" fn sordino_optimizer_suggest_among(
     }
 }
 
-/// The point to use: the observed one of largest posterior mean, that mean and the posterior standard deviation there.
-/// SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be NULL.
+/// The point to use: the observed one of largest posterior mean, that mean and the posterior
+/// standard deviation there. SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be
+/// NULL.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers, the others NULL or
-/// good for one.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim`
+/// numbers, the others NULL or good for one.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_recommend(
@@ -281,8 +289,9 @@ pub unsafe extern "C" fn sordino_optimizer_recommend(
     }
 }
 
-/// The expected improvement, in the unit of the values, of the point that was suggested last; infinity while that is not
-/// known. A program stops asking where it is below what a question costs.
+/// The expected improvement, in the unit of the values, of the point that was suggested last;
+/// infinity while that is not known. A program stops asking where it is below what a question
+/// costs.
 ///
 /// # Safety
 ///
@@ -307,13 +316,15 @@ pub unsafe extern "C" fn sordino_optimizer_gain(
 
 /// Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
 ///
-/// What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash change nothing. After a value
-/// that is not finite, or of which there is no room among the rows, the next suggestion is another point, until
-/// something is told or the device is reset. If the flash fails, the point was not told.
+/// What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash
+/// change nothing. After a value that is not finite, or of which there is no room among the rows,
+/// the next suggestion is another point, until something is told or the device is reset. If the
+/// flash fails, the point was not told.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim`
+/// numbers.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_observe(
@@ -335,18 +346,19 @@ pub unsafe extern "C" fn sordino_optimizer_observe(
     }
 }
 
-/// Fits lengthscales and noise to the observations now: at most `evaluations` more of the likelihood, at least one. Nobody
-/// needs to call it, suggestions fit where it is due.
+/// Fits lengthscales and noise to the observations now: at most `evaluations` more of the
+/// likelihood, at least one. Nobody needs to call it, suggestions fit where it is due.
 ///
-/// SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit (fewer than three
-/// observations, or values that are all the same); it may be NULL.
+/// SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit
+/// (fewer than three observations, or values that are all the same); it may be NULL.
 ///
-/// If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if none of the slots for fits is
-/// left: those that suggestions made take theirs first.
+/// If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if none
+/// of the slots for fits is left: those that suggestions made take theirs first.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `fitted` is NULL or good for one number.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `fitted` is NULL or good for one
+/// number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_fit(
@@ -371,13 +383,13 @@ pub unsafe extern "C" fn sordino_optimizer_fit(
     }
 }
 
-/// The observed point of largest posterior mean, in the user's units, and that mean. SORDINO_STATUS_INDEX if nothing was
-/// observed.
+/// The observed point of largest posterior mean, in the user's units, and that mean.
+/// SORDINO_STATUS_INDEX if nothing was observed.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers, `mean` NULL or good
-/// for one.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim`
+/// numbers, `mean` NULL or good for one.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_best(
@@ -398,12 +410,14 @@ pub unsafe extern "C" fn sordino_optimizer_best(
     }
 }
 
-/// Observations in use; those told since the beginning, also what repeated another or was forgotten; slots of the flash in
-/// use; and 1 if nothing was told since the last fit, else 0. Each may be NULL.
+/// Observations in use; those told since the beginning, also what repeated another or was
+/// forgotten; slots of the flash in use; and 1 if nothing was told since the last fit, else 0. Each
+/// may be NULL.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or good for one value.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or good
+/// for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_describe(

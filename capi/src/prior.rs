@@ -1,4 +1,5 @@
-//! A prior file: what others learned in common, as constants that stay where they are, in flash say.
+//! A prior file: what others learned in common, as constants that stay where they are, in flash
+//! say.
 
 use core::ffi::c_void;
 
@@ -11,7 +12,8 @@ use crate::optimizer::SORDINO_CANDIDATES_MAX;
 use crate::settings::bytes;
 use crate::status::{Refusal, Refused, Status};
 
-/// Bytes before the numbers of a prior file; all of its memory where the factor of its landmarks is given.
+/// Bytes before the numbers of a prior file; all of its memory where the factor of its landmarks is
+/// given.
 pub const SORDINO_PRIOR_HEAD: usize = 192;
 /// The most landmarks of a prior file.
 pub const SORDINO_LANDMARKS_MAX: usize = 4096;
@@ -39,7 +41,8 @@ impl Object for Prior {
 const _: () = assert!(size_of::<Prior>() + 8 <= SORDINO_PRIOR_HEAD);
 const _: () = assert!(SORDINO_LANDMARKS_MAX == LANDMARKS_MAX);
 
-/// The numbers of a prior file, as `sordino prior export --lang c` writes them. Lengths are in numbers, not in bytes.
+/// The numbers of a prior file, as `sordino prior export --lang c` writes them. Lengths are in
+/// numbers, not in bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PriorNumbers {
@@ -49,7 +52,8 @@ pub struct PriorNumbers {
     pub lengthscale: f32,
     /// The file's self-test: it says how the file is read (SORDINO_READING_*).
     pub self_test: f32,
-    /// Landmarks one after the other, from 0 to 1: at most SORDINO_LANDMARKS_MAX of `dim` coordinates.
+    /// Landmarks one after the other, from 0 to 1: at most SORDINO_LANDMARKS_MAX of `dim`
+    /// coordinates.
     pub landmarks: *const f32,
     /// `dim` times the number of landmarks.
     pub landmarks_len: usize,
@@ -61,7 +65,8 @@ pub struct PriorNumbers {
     pub covariance: *const f32,
     /// SORDINO_PACKED of the number of landmarks.
     pub covariance_len: usize,
-    /// What sordino_prior_factor says of this file, or NULL: then it is computed, and kept in the object's memory.
+    /// What sordino_prior_factor says of this file, or NULL: then it is computed, and kept in the
+    /// object's memory.
     pub factor: *const f32,
     /// SORDINO_PACKED of the number of landmarks, or 0.
     pub factor_len: usize,
@@ -97,8 +102,8 @@ impl PriorNumbers {
     }
 }
 
-/// Bytes of memory a prior file takes, as SORDINO_PRIOR_SIZE, without a factor that is given; 0 if `landmarks` is out of
-/// range.
+/// Bytes of memory a prior file takes, as SORDINO_PRIOR_SIZE, without a factor that is given; 0 if
+/// `landmarks` is out of range.
 // SAFETY: the name begins with that of the library; it takes a number and reads nothing else.
 #[unsafe(no_mangle)]
 pub extern "C" fn sordino_prior_size(landmarks: u32) -> usize {
@@ -108,20 +113,24 @@ pub extern "C" fn sordino_prior_size(landmarks: u32) -> usize {
     bytes(SORDINO_PRIOR_HEAD, factor_len(landmarks as usize)).unwrap_or(0)
 }
 
-/// Checks the numbers of a prior file, builds it in `memory` of `len` bytes, and writes its address to `prior`. `refusal`
-/// may be NULL. It is called once, after a reset say; the numbers stay where they are.
+/// Checks the numbers of a prior file, builds it in `memory` of `len` bytes, and writes its address
+/// to `prior`. `refusal` may be NULL. It is called once, after a reset say; the numbers stay where
+/// they are.
 ///
-/// Without a factor `scratch` may be NULL and the memory holds SORDINO_PRIOR_SIZE bytes. With one it holds
-/// SORDINO_PRIOR_HEAD, and `scratch` of SORDINO_PACKED(landmarks) numbers is free afterwards, for a newcomer say.
+/// Without a factor `scratch` may be NULL and the memory holds SORDINO_PRIOR_SIZE bytes. With one
+/// it holds SORDINO_PRIOR_HEAD, and `scratch` of SORDINO_PACKED(landmarks) numbers is free
+/// afterwards, for a newcomer say.
 ///
-/// SORDINO_STATUS_RANGE names the list, the number and what it may be, NaN included, SORDINO_STATUS_LENGTH is a list of another
-/// length, SORDINO_STATUS_SINGULAR two landmarks that are nearly the same.
+/// SORDINO_STATUS_RANGE names the list, the number and what it may be, NaN included,
+/// SORDINO_STATUS_LENGTH is a list of another length, SORDINO_STATUS_SINGULAR two landmarks that
+/// are nearly the same.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `numbers`, `prior` and `refusal`
-/// are NULL or good for one value, its lists NULL or good for as many numbers as are named beside them, which stay as they are
-/// while the object, or a newcomer with it, is used; `scratch` is NULL or good for `scratch_len` numbers.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used;
+/// `numbers`, `prior` and `refusal` are NULL or good for one value, its lists NULL or good for as
+/// many numbers as are named beside them, which stay as they are while the object, or a newcomer
+/// with it, is used; `scratch` is NULL or good for `scratch_len` numbers.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_prior_attach(
@@ -192,7 +201,8 @@ pub(crate) const fn number_of(reading: Reading) -> u32 {
 ///
 /// # Safety
 ///
-/// `prior` is NULL or what sordino_prior_attach wrote; the other pointers are NULL or good for one value.
+/// `prior` is NULL or what sordino_prior_attach wrote; the other pointers are NULL or good for one
+/// value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_prior_describe(
@@ -212,8 +222,8 @@ pub unsafe extern "C" fn sordino_prior_describe(
     }
 }
 
-/// The factor of the landmarks to `factor`, SORDINO_PACKED(landmarks) numbers: kept as constants, they save as much memory
-/// in sordino_prior_attach. They are the same bits on every machine.
+/// The factor of the landmarks to `factor`, SORDINO_PACKED(landmarks) numbers: kept as constants,
+/// they save as much memory in sordino_prior_attach. They are the same bits on every machine.
 ///
 /// # Safety
 ///
@@ -234,14 +244,15 @@ pub unsafe extern "C" fn sordino_prior_factor(
     }
 }
 
-/// What the file says of every candidate, its mean and its variance, to `moments` of 2 times `count` numbers. A newcomer that
-/// is given them, in flash say, answers a few times faster. `candidates` are `count` points of the file's dimension.
+/// What the file says of every candidate, its mean and its variance, to `moments` of 2 times
+/// `count` numbers. A newcomer that is given them, in flash say, answers a few times faster.
+/// `candidates` are `count` points of the file's dimension.
 ///
 /// # Safety
 ///
-/// `prior` is NULL or what sordino_prior_attach wrote; `candidates` is NULL or good for `count` times the dimension numbers,
-/// `moments` NULL or good for 2 times `count`, `scratch` NULL or good for `scratch_len`, at least as many as there are
-/// landmarks.
+/// `prior` is NULL or what sordino_prior_attach wrote; `candidates` is NULL or good for `count`
+/// times the dimension numbers, `moments` NULL or good for 2 times `count`, `scratch` NULL or good
+/// for `scratch_len`, at least as many as there are landmarks.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_prior_moments(

@@ -1,4 +1,5 @@
-//! The reporter: one reward at a time, perturbed before anything leaves. Its stored state is its ledger.
+//! The reporter: one reward at a time, perturbed before anything leaves. Its stored state is its
+//! ledger.
 
 use core::ffi::c_void;
 
@@ -73,7 +74,8 @@ impl Ledger<Private> for Stored<'_> {
     type Error = Refused;
 
     fn write(&mut self, _: &Charge<Private>) -> Result<(), Refused> {
-        // Whatever fails in between: the number goes on, and the slots are written again when the query is repeated.
+        // Whatever fails in between: the number goes on, and the slots are written again when the
+        // query is repeated.
         self.flash.save(self.state, self.number, self.agreement)
     }
 }
@@ -95,15 +97,17 @@ fn mechanism(s: &ReporterSettings) -> Result<ClampedLaplace, Refused> {
     })
 }
 
-/// Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent, and writes its address
-/// to `reporter`. `refusal` may be NULL; the flash may not: a budget that is forgotten is none.
+/// Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent,
+/// and writes its address to `reporter`. `refusal` may be NULL; the flash may not: a budget that is
+/// forgotten is none.
 ///
-/// Erased slots are the beginning of a device's life. Slots that are damaged, or of another user or budget, are refused.
+/// Erased slots are the beginning of a device's life. Slots that are damaged, or of another user or
+/// budget, are refused.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
-/// good for one value; the callbacks do what their docs say.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the
+/// other pointers are NULL or good for one value; the callbacks do what their docs say.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_reporter_open(
@@ -137,10 +141,11 @@ pub unsafe extern "C" fn sordino_reporter_open(
     }
 }
 
-/// The learner asks for the reward of `candidate`: the budget is charged, and SORDINO_STATUS_OK says that the charge is in
-/// both slots: observe the reward now, and call sordino_reporter_reward.
+/// The learner asks for the reward of `candidate`: the budget is charged, and SORDINO_STATUS_OK
+/// says that the charge is in both slots: observe the reward now, and call sordino_reporter_reward.
 ///
-/// After SORDINO_STATUS_FLASH ask again for the same candidate: the charge is written again and taken only once.
+/// After SORDINO_STATUS_FLASH ask again for the same candidate: the charge is written again and
+/// taken only once.
 ///
 /// # Safety
 ///
@@ -179,7 +184,8 @@ pub unsafe extern "C" fn sordino_reporter_query(reporter: *mut Reporter, candida
     }
 }
 
-/// The reward that was observed: NaN counts as 0, anything else is clamped. `report` gets what may leave the device.
+/// The reward that was observed: NaN counts as 0, anything else is clamped. `report` gets what may
+/// leave the device.
 ///
 /// # Safety
 ///
@@ -213,11 +219,13 @@ pub unsafe extern "C" fn sordino_reporter_reward(
     }
 }
 
-/// Epsilon that is spent and left, and reports that left this device by what the flash holds; each may be NULL.
+/// Epsilon that is spent and left, and reports that left this device by what the flash holds; each
+/// may be NULL.
 ///
 /// # Safety
 ///
-/// `reporter` is NULL or what sordino_reporter_open wrote; the other pointers are NULL or good for one value.
+/// `reporter` is NULL or what sordino_reporter_open wrote; the other pointers are NULL or good for
+/// one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_reporter_describe(

@@ -1,4 +1,5 @@
-//! A site of a campaign: what it contributes of its own points. It searches with the campaign's file as every newcomer does.
+//! A site of a campaign: what it contributes of its own points. It searches with the campaign's
+//! file as every newcomer does.
 
 use core::ffi::c_void;
 
@@ -25,7 +26,8 @@ pub const SORDINO_SITE_FEATURES_MAX: usize = 256;
 /// The most points of a site on a device, of three at least.
 pub const SORDINO_SITE_POINTS_MAX: usize = 256;
 
-/// What a campaign agreed on. `sordino terms INVITATION --format c` writes it, as SORDINO_SITE_SETTINGS.
+/// What a campaign agreed on. `sordino terms INVITATION --format c` writes it, as
+/// SORDINO_SITE_SETTINGS.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SiteSettings {
@@ -150,18 +152,20 @@ fn open(
     })
 }
 
-/// Builds a site in `memory` of `len` bytes of the points that it has measured, and writes its address to `site`. `points` are
-/// `count` points of the campaign's dimension, coordinates from 0 to 1; `values` their `count` values, in the site's own unit,
-/// **larger is better**: where the campaign minimises, give -value. At least three; `refusal` may be NULL.
+/// Builds a site in `memory` of `len` bytes of the points that it has measured, and writes its
+/// address to `site`. `points` are `count` points of the campaign's dimension, coordinates from 0
+/// to 1; `values` their `count` values, in the site's own unit, **larger is better**: where the
+/// campaign minimises, give -value. At least three; `refusal` may be NULL.
 ///
-/// All releases are of the same values: keep them in flash, so that a reset contributes the same again. Settings, landmarks,
-/// points and values are read and not kept.
+/// All releases are of the same values: keep them in flash, so that a reset contributes the same
+/// again. Settings, landmarks, points and values are read and not kept.
 ///
 /// # Safety
 ///
-/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `settings`, `site` and `refusal` are
-/// NULL or good for one value; `points` is NULL or good for `points_len` numbers, `values` NULL or good for `count` numbers; the
-/// pointers of the settings are NULL or good for as many values as are named beside them.
+/// `memory` is NULL or good for `len` bytes that nobody else uses while the object is used;
+/// `settings`, `site` and `refusal` are NULL or good for one value; `points` is NULL or good for
+/// `points_len` numbers, `values` NULL or good for `count` numbers; the pointers of the settings
+/// are NULL or good for as many values as are named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_site_open(
@@ -239,24 +243,26 @@ impl Body {
     }
 }
 
-/// Writes what the site contributes to a release as the frame that it sends, into the `room` bytes at `frame`, and how many it
-/// took to `written`: SORDINO_SITE_FRAME_SIZE or fewer. `opening` are the `opening_len` bytes that the server answers to
-/// `GET /v1/RUN/rounds/ROUND/opening` while that round is open.
+/// Writes what the site contributes to a release as the frame that it sends, into the `room` bytes
+/// at `frame`, and how many it took to `written`: SORDINO_SITE_FRAME_SIZE or fewer. `opening` are
+/// the `opening_len` bytes that the server answers to `GET /v1/RUN/rounds/ROUND/opening` while that
+/// round is open.
 ///
-/// `header` is that of the upload: its round and attempt are those of the server's last frame, its chain the prefix of the history
-/// with that frame (sordino_frame_chain). SORDINO_STATUS_FOREIGN: the opening is of another campaign, round or history than the
-/// header, or the round has no release. SORDINO_STATUS_SINGULAR: to this release the site sends no numbers, a frame of none.
+/// `header` is that of the upload: its round and attempt are those of the server's last frame, its
+/// chain the prefix of the history with that frame (sordino_frame_chain). SORDINO_STATUS_FOREIGN:
+/// the opening is of another campaign, round or history than the header, or the round has no
+/// release. SORDINO_STATUS_SINGULAR: to this release the site sends no numbers, a frame of none.
 ///
-/// Keep the frame in flash before it leaves, and send that after a reset: asked again, a server may say something else of how the
-/// release is made, and what was sent is never to be contradicted.
+/// Keep the frame in flash before it leaves, and send that after a reset: asked again, a server may
+/// say something else of how the release is made, and what was sent is never to be contradicted.
 ///
-/// The server learns what is sent, and adds its noise; ε is that of the campaign whatever stands in the opening: a contribution is
-/// clipped as a whole before it is added.
+/// The server learns what is sent, and adds its noise; ε is that of the campaign whatever stands in
+/// the opening: a contribution is clipped as a whole before it is added.
 ///
 /// # Safety
 ///
-/// `site` is NULL or what sordino_site_open wrote; `header` and `written` are NULL or good for one value, `opening` NULL or good for
-/// `opening_len` bytes, `frame` NULL or good for `room` bytes.
+/// `site` is NULL or what sordino_site_open wrote; `header` and `written` are NULL or good for one
+/// value, `opening` NULL or good for `opening_len` bytes, `frame` NULL or good for `room` bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_site_contribution(
@@ -282,18 +288,21 @@ pub unsafe extern "C" fn sordino_site_contribution(
     }
 }
 
-/// Reads the file of the campaign from the `frame_len` bytes at `frame` that the server answers to `GET /v1/RUN/prior.frame`: its
-/// numbers into the `room` numbers at `numbers`, SORDINO_SITE_FILE_NUMBERS of them, and where they are to `file`, without a factor.
+/// Reads the file of the campaign from the `frame_len` bytes at `frame` that the server answers to
+/// `GET /v1/RUN/prior.frame`: its numbers into the `room` numbers at `numbers`,
+/// SORDINO_SITE_FILE_NUMBERS of them, and where they are to `file`, without a factor.
 /// sordino_prior_attach checks them then; they stay where they are.
 ///
-/// `history` are the SORDINO_DIGEST_BYTES bytes of the history with the server's last frame. Ask before the last frame is answered:
-/// the server may end when everybody has. SORDINO_STATUS_FOREIGN: the frame is of another campaign, another kind, or an older history, as
+/// `history` are the SORDINO_DIGEST_BYTES bytes of the history with the server's last frame. Ask
+/// before the last frame is answered: the server may end when everybody has.
+/// SORDINO_STATUS_FOREIGN: the frame is of another campaign, another kind, or an older history, as
 /// a cache may have it.
 ///
 /// # Safety
 ///
-/// `site` is NULL or what sordino_site_open wrote; `history` is NULL or good for SORDINO_DIGEST_BYTES bytes, `frame` NULL or good for
-/// `frame_len` bytes, `numbers` NULL or good for `room` numbers, `file` NULL or good for one value.
+/// `site` is NULL or what sordino_site_open wrote; `history` is NULL or good for
+/// SORDINO_DIGEST_BYTES bytes, `frame` NULL or good for `frame_len` bytes, `numbers` NULL or good
+/// for `room` numbers, `file` NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_site_file(

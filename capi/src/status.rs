@@ -1,4 +1,5 @@
-//! What a call comes to: a number, its sentence, and of a setting that was refused its name and admissible range.
+//! What a call comes to: a number, its sentence, and of a setting that was refused its name and
+//! admissible range.
 
 use core::ffi::{CStr, c_char};
 
@@ -45,7 +46,8 @@ pub enum Status {
     Length = -8,
     /// A number is NaN, infinite, or so large that squares overflow.
     NotFinite = -9,
-    /// All rows are in use, or all slots of an optimizer's flash: a larger capacity, more slots, or drop_oldest.
+    /// All rows are in use, or all slots of an optimizer's flash: a larger capacity, more slots, or
+    /// drop_oldest.
     Full = -10,
     /// The point, or a landmark of a prior file, is determined by the others at working precision.
     Singular = -11,
@@ -77,8 +79,8 @@ pub enum Status {
     Foreign = -24,
     /// A coordinate is outside the box of the settings.
     Outside = -25,
-    /// The bytes are no agreement on a federated prior that a member in single precision takes part in, or not those of the
-    /// digest.
+    /// The bytes are no agreement on a federated prior that a member in single precision takes part
+    /// in, or not those of the digest.
     Agreement = -26,
     /// The agreement is on two servers and a key is missing, or on one and a key was given.
     Trust = -27,
@@ -88,7 +90,8 @@ pub enum Status {
     Hidden = -29,
 }
 
-/// A setting that was refused. The texts are static and not ended by a zero: print them with "%.*s".
+/// A setting that was refused. The texts are static and not ended by a zero: print them with
+/// "%.*s".
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Refusal {

@@ -2,7 +2,8 @@
 
 /// Version of this header; the first of three numbers.
 pub const SORDINO_VERSION_MAJOR: u32 = 0;
-/// The second number: while the first is 0, another one may have other functions and other settings.
+/// The second number: while the first is 0, another one may have other functions and other
+/// settings.
 pub const SORDINO_VERSION_MINOR: u32 = 1;
 /// The third number.
 pub const SORDINO_VERSION_PATCH: u32 = 0;
@@ -20,8 +21,8 @@ const _: () = assert!(SORDINO_VERSION_MAJOR == number(env!("CARGO_PKG_VERSION_MA
 const _: () = assert!(SORDINO_VERSION_MINOR == number(env!("CARGO_PKG_VERSION_MINOR")));
 const _: () = assert!(SORDINO_VERSION_PATCH == number(env!("CARGO_PKG_VERSION_PATCH")));
 
-/// Version of the library that is linked, as SORDINO_VERSION of the header that belongs to it: compare the two once at the
-/// start, because sizes and settings of another version differ.
+/// Version of the library that is linked, as SORDINO_VERSION of the header that belongs to it:
+/// compare the two once at the start, because sizes and settings of another version differ.
 // SAFETY: the name begins with that of the library; it reads nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn sordino_version() -> u32 {

@@ -1,4 +1,5 @@
-//! Frames as C writes and reads them: a server takes them, and what is wrong is a number with a sentence.
+//! Frames as C writes and reads them: a server takes them, and what is wrong is a number with a
+//! sentence.
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
 use std::ptr::{null, null_mut};

@@ -1,7 +1,8 @@
-//! An optimizer in C keeps its data: nothing refused is stored, no cut of the power changes what is asked, and a flash that
-//! is another's or damaged is told and left alone.
+//! An optimizer in C keeps its data: nothing refused is stored, no cut of the power changes what is
+//! asked, and a flash that is another's or damaged is told and left alone.
 //!
-//! Every call below is one that C could make. Pointers are NULL or good for what is named beside them.
+//! Every call below is one that C could make. Pointers are NULL or good for what is named beside
+//! them.
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
 use std::ffi::c_void;
@@ -253,15 +254,16 @@ impl Run<'_> {
         }
     }
 
-    /// Question number `told`: asked again after a reset it must be the same, which the whole list shows.
+    /// Question number `told`: asked again after a reset it must be the same, which the whole list
+    /// shows.
     fn ask(&mut self, told: u32, words: [u32; 3]) {
         self.asked.truncate(told as usize);
         self.asked.push(words);
     }
 }
 
-/// All questions of a run on a fresh chip, with one loss of power: in a write after some bytes, or after a call. Also the
-/// chip, and how many calls and boots there were.
+/// All questions of a run on a fresh chip, with one loss of power: in a write after some bytes, or
+/// after a call. Also the chip, and how many calls and boots there were.
 fn run(
     slots: usize,
     settings: &OptimizerSettings,
@@ -305,7 +307,8 @@ fn flashes() -> [(usize, OptimizerSettings, (u32, u32)); 6] {
     ]
 }
 
-/// The first program: a flash with a slot for each observation, in which the power fails once everything is told.
+/// The first program: a flash with a slot for each observation, in which the power fails once
+/// everything is told.
 #[test]
 fn mended3_a_flash_with_a_slot_for_each_observation_opens_again() {
     for (slots, settings, plan) in flashes() {
@@ -314,7 +317,8 @@ fn mended3_a_flash_with_a_slot_for_each_observation_opens_again() {
         let device = Device::open(&settings, &mut chip).unwrap();
         assert_eq!(device.describe().unwrap().0, plan.0, "{slots} slots");
         assert_eq!(Ok(asked[plan.0 as usize]), device.best());
-        // One more is refused without a write where it does not fit, and the optimizer is what it was.
+        // One more is refused without a write where it does not fit, and the optimizer is what it
+        // was.
         if settings.drop_oldest == 0 {
             let writes = chip.writes;
             assert_eq!(device.observe([0.5, 0.5], 0.0), Err(Status::Full));
@@ -326,8 +330,8 @@ fn mended3_a_flash_with_a_slot_for_each_observation_opens_again() {
             assert!(Device::open(&settings, &mut chip).is_ok(), "{slots} slots");
         }
     }
-    // A log without a slot for a fit says so before it fits, also one that is due: who asks until a fit came last would ask
-    // for ever, because a reset forgets it.
+    // A log without a slot for a fit says so before it fits, also one that is due: who asks until a
+    // fit came last would ask for ever, because a reset forgets it.
     let (settings, mut chip) = (settings(0, 0), Chip::new(8));
     let device = Device::open(&settings, &mut chip).unwrap();
     for _ in 0..8 {
@@ -367,7 +371,8 @@ fn mended3_a_ring_stays_in_its_slots_and_a_reset_changes_nothing() {
         "{} slots used, {stored} stored",
         chip.used()
     );
-    // A ring that the flash has no room for is refused at once, not after a power cycle; so is one that is too small.
+    // A ring that the flash has no room for is refused at once, not after a power cycle; so is one
+    // that is too small.
     assert_eq!(
         Device::open(&settings, &mut Chip::new(slots - 1)).err(),
         Some(Status::Flash)
@@ -414,7 +419,8 @@ fn mended3_what_is_refused_is_not_stored() {
             device.observe(point, value(point)).unwrap();
             points.push(point);
         }
-        // Nothing of it reached the flash: the same asks as of a device that was told the same and met no refusal.
+        // Nothing of it reached the flash: the same asks as of a device that was told the same and
+        // met no refusal.
         let mut clean = Chip::new(slots);
         let beside = Device::open(&settings, &mut clean).unwrap();
         points
@@ -492,7 +498,8 @@ fn erase(settings: &OptimizerSettings, chip: &mut Chip) -> Status {
     unsafe { sordino_optimizer_erase(settings, &flash, refusal) }
 }
 
-/// One bit of one slot changes: it is damage, or what a cut in the last write would have left; never an empty optimizer.
+/// One bit of one slot changes: it is damage, or what a cut in the last write would have left;
+/// never an empty optimizer.
 fn rot(settings: &OptimizerSettings, chip: &Chip, told: u32) {
     let (mut damaged, mut cut) = (0, 0);
     for slot in 0..chip.slots.len() {
@@ -510,7 +517,8 @@ fn rot(settings: &OptimizerSettings, chip: &Chip, told: u32) {
                     assert_eq!(erase(settings, &mut rotten), Status::Ok);
                     assert!(Device::open(settings, &mut rotten).is_ok());
                 }
-                // The last observation or fit is as if its write had been cut off; one of two fits has the other.
+                // The last observation or fit is as if its write had been cut off; one of two fits
+                // has the other.
                 Ok(device) => {
                     cut += 1;
                     assert!(device.describe().unwrap().0 >= told - 1, "slot {slot}");
@@ -519,7 +527,8 @@ fn rot(settings: &OptimizerSettings, chip: &Chip, told: u32) {
             }
         }
     }
-    // A log has one slot that a cut can have left so, a ring the newest, the spare one and those of the fits.
+    // A log has one slot that a cut can have left so, a ring the newest, the spare one and those of
+    // the fits.
     let most = if settings.drop_oldest == 0 { 1 } else { 4 };
     assert!(
         damaged >= 3 * 6 && (3..=3 * most).contains(&cut),
@@ -592,7 +601,8 @@ fn mended3_a_slot_that_cannot_be_read_ends_the_log_or_is_told() {
     );
 }
 
-/// The write fails and the power stays: what was to be stored was not told, and it can be told again.
+/// The write fails and the power stays: what was to be stored was not told, and it can be told
+/// again.
 #[test]
 fn mended3_a_write_that_fails_leaves_the_optimizer_as_its_flash() {
     for (slots, settings, plan) in flashes() {

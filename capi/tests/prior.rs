@@ -1,6 +1,8 @@
-//! A prior file and a newcomer in C: what is refused, by which number and which name, and that a refusal changes nothing.
+//! A prior file and a newcomer in C: what is refused, by which number and which name, and that a
+//! refusal changes nothing.
 //!
-//! Every call below is one that C could make. Pointers are NULL, misaligned, or good for what is named beside them.
+//! Every call below is one that C could make. Pointers are NULL, misaligned, or good for what is
+//! named beside them.
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
 use std::ffi::c_void;

@@ -1,6 +1,7 @@
 //! What C may do wrong is a number with a sentence, and changes nothing.
 //!
-//! Every call below is one that C could make. Pointers are NULL, misaligned, or good for what is named beside them.
+//! Every call below is one that C could make. Pointers are NULL, misaligned, or good for what is
+//! named beside them.
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
 use std::ffi::{CStr, c_void};
@@ -496,7 +497,8 @@ fn a_reporter_without_a_flash_or_entropy_is_none() {
     assert_eq!(reward(built, 0.5), Err(Status::Unexpected));
 }
 
-/// Whenever a write of the flash fails and the power with it, what was said was paid for by what is stored.
+/// Whenever a write of the flash fails and the power with it, what was said was paid for by what is
+/// stored.
 #[test]
 fn no_cut_makes_a_reporter_forget_what_it_spent() {
     let mut cuts = 0;
@@ -728,8 +730,8 @@ fn an_agents_settings_are_judged_and_digested() {
     );
 }
 
-/// The flash fails, and the power with it, at every write: the agent goes on with the same bits, and its log holds what
-/// was observed.
+/// The flash fails, and the power with it, at every write: the agent goes on with the same bits,
+/// and its log holds what was observed.
 #[test]
 fn no_cut_makes_an_agent_contradict_itself() {
     let settings = AgentSettings {

@@ -5,8 +5,8 @@
 //! | `cluster` | `sordino run` with the agents held by workers |
 //! | `worker` | holds agents for a head |
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input, 1
-//! anything else.
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2
+//! usage or bad input, 1 anything else.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -39,7 +39,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Execute a scenario as `sordino run` does, with the agents on workers; the same folder, byte for byte
+    /// Execute a scenario as `sordino run` does, with the agents on workers; the same folder, byte
+    /// for byte
     Cluster(Cluster),
     /// Hold agents for a head; may join, leave and come back at any moment
     Worker(WorkerArguments),
@@ -50,7 +51,8 @@ enum Command {
 struct Cluster {
     #[command(flatten)]
     run: run::Arguments,
-    /// Address that workers connect to; anyone who can reach it is trusted with everything that is simulated
+    /// Address that workers connect to; anyone who can reach it is trusted with everything that is
+    /// simulated
     #[arg(long, value_name = "ENDPOINT", default_value = "tcp/127.0.0.1:7447")]
     listen: String,
     /// Workers to wait for before the run begins; more may join later
@@ -70,7 +72,8 @@ struct WorkerArguments {
     /// Data file of scenarios that read one, or folder of data files: the same as the head's
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-    /// Name of this worker in the head's messages [default: name of the machine and number of the process]
+    /// Name of this worker in the head's messages [default: name of the machine and number of the
+    /// process]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Wait for another run when one is complete

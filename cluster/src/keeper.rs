@@ -35,9 +35,11 @@ pub enum Next {
     End,
 }
 
-/// Whether a question is the first of a run: the scenario's text, and the answer if this worker cannot take part.
+/// Whether a question is the first of a run: the scenario's text, and the answer if this worker
+/// cannot take part.
 ///
-/// **Errors**: why not, in words: another version, other data, a scenario that this program does not read.
+/// **Errors**: why not, in words: another version, other data, a scenario that this program does
+/// not read.
 pub fn takes_part(
     text: &str,
     identity: &[u8; 32],
@@ -58,7 +60,8 @@ pub fn takes_part(
     }
 }
 
-/// Answers the questions about one scenario: `serve` is given a keeper and gets the next questions from the network.
+/// Answers the questions about one scenario: `serve` is given a keeper and gets the next questions
+/// from the network.
 ///
 /// **Errors**: a scenario that cannot be opened here, in words.
 pub fn with_keeper<R>(

@@ -1,7 +1,7 @@
 //! # sordino-cluster
 //!
-//! One simulated federation on many machines: a head that plays the server, workers that hold the agents. The bits are
-//! those of `sordino run`, no matter which workers join, leave or are killed.
+//! One simulated federation on many machines: a head that plays the server, workers that hold the
+//! agents. The bits are those of `sordino run`, no matter which workers join, leave or are killed.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -13,8 +13,9 @@
 //! | [`worker`] | the keeper over the link |
 //! | [`cli`] | arguments in, exit code out |
 //!
-//! Head and workers are inside one trust boundary: their messages carry samples and unnoised sums of a simulation. Run them
-//! where nobody else can reach the port, inside WireGuard or ssh (`docs/clusters.md`).
+//! Head and workers are inside one trust boundary: their messages carry samples and unnoised sums
+//! of a simulation. Run them where nobody else can reach the port, inside WireGuard or ssh
+//! (`docs/clusters.md`).
 
 pub mod cli;
 pub mod head;

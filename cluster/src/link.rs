@@ -1,9 +1,10 @@
 //! The network between a head and its workers: zenoh over TCP, with one router, in the head.
 //!
-//! There is no discovery: multicast and gossip are off, and a worker is told where the head is. What cannot be sent at once
-//! waits and is never dropped (`CongestionControl::Block`, and a router that does not close a slow link for a minute). A
-//! worker keeps a liveliness token: if its process ends, the head learns of it within milliseconds; if its machine fails,
-//! after zenoh's lease of ten seconds.
+//! There is no discovery: multicast and gossip are off, and a worker is told where the head is.
+//! What cannot be sent at once waits and is never dropped (`CongestionControl::Block`, and a router
+//! that does not close a slow link for a minute). A worker keeps a liveliness token: if its process
+//! ends, the head learns of it within milliseconds; if its machine fails, after zenoh's lease of
+//! ten seconds.
 //!
 //! | key | what |
 //! |---|---|

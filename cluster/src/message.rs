@@ -1,7 +1,8 @@
 //! What a head asks of a worker, and what a worker answers. Every question has one answer.
 //!
-//! Inside the trust boundary: an order carries the sample of a simulated run. Nothing here is meant for agents of a real
-//! federation, and no secret source is ever written ([`sordino_engine::federated::wired`] refuses it).
+//! Inside the trust boundary: an order carries the sample of a simulated run. Nothing here is meant
+//! for agents of a real federation, and no secret source is ever written
+//! ([`sordino_engine::federated::wired`] refuses it).
 
 use std::ops::Range;
 
@@ -21,7 +22,8 @@ pub struct Lot {
     pub snapshot: Option<Vec<u8>>,
 }
 
-/// An order for the lots of one worker: what is the same for all, and the part of each lot by its first agent.
+/// An order for the lots of one worker: what is the same for all, and the part of each lot by its
+/// first agent.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// What all members are told.

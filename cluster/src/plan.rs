@@ -1,8 +1,10 @@
-//! Who holds which agents, and what must be asked next: a state machine without a clock or a network.
+//! Who holds which agents, and what must be asked next: a state machine without a clock or a
+//! network.
 //!
-//! A federation is cut into lots of agents. A lot has a holder, or is looking for one; a new holder gets its last snapshot
-//! and the orders since, and is then in the state of the lost holder, to the bit. The snapshots and these orders are all
-//! that a plan remembers; the server's state and ledger are elsewhere.
+//! A federation is cut into lots of agents. A lot has a holder, or is looking for one; a new holder
+//! gets its last snapshot and the orders since, and is then in the state of the lost holder, to the
+//! bit. The snapshots and these orders are all that a plan remembers; the server's state and ledger
+//! are elsewhere.
 //!
 //! | what happens | what follows |
 //! |---|---|
@@ -65,7 +67,8 @@ struct Place {
     /// Orders since the snapshots that the holder has taken it through.
     taken: usize,
     answered: bool,
-    /// What it was after `taken` orders: on its way from one holder to another, or to be the next snapshot.
+    /// What it was after `taken` orders: on its way from one holder to another, or to be the next
+    /// snapshot.
     carried: Option<Vec<u8>>,
     snapshot: Option<Vec<u8>>,
 }
@@ -115,7 +118,8 @@ pub enum News {
     Other(String),
 }
 
-/// Lots, workers, orders since the last snapshots. It does not print: orders and snapshots hold secrets of the run.
+/// Lots, workers, orders since the last snapshots. It does not print: orders and snapshots hold
+/// secrets of the run.
 pub struct Plan {
     task: Option<Task>,
     scenario: Ask,
@@ -145,7 +149,8 @@ impl Plan {
         }
     }
 
-    /// Begins a task with these lots, fresh or as in their snapshots; the goal is that all are held.
+    /// Begins a task with these lots, fresh or as in their snapshots; the goal is that all are
+    /// held.
     pub fn begin(&mut self, task: Task, lots: &[Range<u32>], snapshots: Option<Vec<Vec<u8>>>) {
         let mut snapshots = snapshots.map(Vec::into_iter);
         let place = |agents: &Range<u32>| Place {
@@ -214,7 +219,8 @@ impl Plan {
         take(&mut self.answers)
     }
 
-    /// The snapshots of all lots; they replace the older ones, and the orders before them are forgotten.
+    /// The snapshots of all lots; they replace the older ones, and the orders before them are
+    /// forgotten.
     pub fn snapshots(&mut self) -> Vec<Vec<u8>> {
         self.orders.clear();
         for lot in &mut self.lots {

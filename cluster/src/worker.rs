@@ -1,4 +1,5 @@
-//! A worker: waits for a head, holds what it is asked to hold, and starts over when the head is gone.
+//! A worker: waits for a head, holds what it is asked to hold, and starts over when the head is
+//! gone.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -207,7 +208,8 @@ fn next(link: &WorkerLink) -> Result<Option<(Asked, Question)>, WorkerError> {
     }
 }
 
-/// Answers. That the head has gone in the meantime shows when the worker waits for its next question.
+/// Answers. That the head has gone in the meantime shows when the worker waits for its next
+/// question.
 fn reply(asked: Asked, reply: &Reply) -> Result<(), WorkerError> {
     let bytes = encode(reply)?;
     if let Err(error) = asked.answer(bytes) {

@@ -1,7 +1,9 @@
-//! One federation in one process: the loop of an agent, the loop of a server, and a ledger between them.
+//! One federation in one process: the loop of an agent, the loop of a server, and a ledger between
+//! them.
 //!
-//! `cargo run --release -p sordino-core --example agent_and_server`. The noise is simulated and protects nobody; with a
-//! secret source and a ledger on the disk (`host/examples/server.rs`) both loops stay as they are.
+//! `cargo run --release -p sordino-core --example agent_and_server`. The noise is simulated and
+//! protects nobody; with a secret source and a ledger on the disk (`host/examples/server.rs`) both
+//! loops stay as they are.
 
 use std::error::Error;
 
@@ -23,7 +25,8 @@ fn measure(agent: u32, x: f64) -> f64 {
     Scalar::cos(60.0 * away) - 8.0 * away * away
 }
 
-/// A round of an agent: it asks for measurements until it has something to upload, or nothing to do.
+/// A round of an agent: it asks for measurements until it has something to upload, or nothing to
+/// do.
 fn play(agent: &mut Agent<'_, f64>, begin: Input<'_, f64>) -> Result<Option<Vec<f64>>, AgentError> {
     let (name, mut input) = (agent.state().agent(), begin);
     loop {
@@ -35,7 +38,8 @@ fn play(agent: &mut Agent<'_, f64>, begin: Input<'_, f64>) -> Result<Option<Vec<
     }
 }
 
-/// A round of the server: the secret sample, the uploads, the charge, and only then noise and release.
+/// A round of the server: the secret sample, the uploads, the charge, and only then noise and
+/// release.
 fn release(
     server: &mut Server<'_, f64>,
     round: u32,

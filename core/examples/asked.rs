@@ -1,8 +1,8 @@
 //! Ask and tell over a pipe, for comparisons with other programs: `bench/black_boxes.py` runs it.
 //!
-//! A run is one line `dim initial evaluations seed low high low high …` on standard input; then each point is a line on standard
-//! output, answered by a line with its value, which is maximised. After the last one: `end`, and seconds of a
-//! suggestion on average. Runs follow each other.
+//! A run is one line `dim initial evaluations seed low high low high …` on standard input; then
+//! each point is a line on standard output, answered by a line with its value, which is maximised.
+//! After the last one: `end`, and seconds of a suggestion on average. Runs follow each other.
 
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};

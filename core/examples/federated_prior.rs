@@ -1,8 +1,9 @@
-//! Summed regret of the federated prior against agents that share nothing, on draws of a Gaussian process: 200 agents, 40
-//! rounds, 1,000 points of [0, 1], at two privacy budgets. An experiment, no proof: the means it prints have errors. Six
-//! runs take about half a minute of two cores.
+//! Summed regret of the federated prior against agents that share nothing, on draws of a Gaussian
+//! process: 200 agents, 40 rounds, 1,000 points of [0, 1], at two privacy budgets. An experiment,
+//! no proof: the means it prints have errors. Six runs take about half a minute of two cores.
 //!
-//! `cargo run --release -p sordino-core --example federated_prior [runs] [agents] [all]`; `all` adds agents that differ.
+//! `cargo run --release -p sordino-core --example federated_prior [runs] [agents] [all]`; `all`
+//! adds agents that differ.
 
 use std::error::Error;
 use std::thread;
@@ -203,7 +204,8 @@ fn functions(world: &World, population: Population, seed: RunSeed) -> Vec<Vec<f6
     (0..world.config.parameters().agents).map(of).collect()
 }
 
-/// The summed regret of one run: mean over agents of best-so-far regret, summed over rounds 0 to 40; and round 0's.
+/// The summed regret of one run: mean over agents of best-so-far regret, summed over rounds 0 to
+/// 40; and round 0's.
 fn run(
     world: &World,
     method: Method,

@@ -1,8 +1,9 @@
 //! A link of one's own: three sensors and a base station whose radio loses every third telegram.
 //!
-//! `cargo run -p sordino-core --example own_link`. What is sent, what is said again and who has answered is decided by the
-//! exchange; the link only carries bytes. What the parties do with vectors is in `agent_and_server.rs`: here a vector is
-//! one number, and the broadcast is the plain sum.
+//! `cargo run -p sordino-core --example own_link`. What is sent, what is said again and who has
+//! answered is decided by the exchange; the link only carries bytes. What the parties do with
+//! vectors is in `agent_and_server.rs`: here a vector is one number, and the broadcast is the plain
+//! sum.
 
 use std::error::Error;
 

@@ -1,8 +1,10 @@
-//! What a prior file is worth: regret summed over the first twenty evaluations, with a file, without one, and with the
-//! optimiser that fits its own lengthscales, on the same candidates and functions.
+//! What a prior file is worth: regret summed over the first twenty evaluations, with a file,
+//! without one, and with the optimiser that fits its own lengthscales, on the same candidates and
+//! functions.
 //!
-//! `cargo run --release -p sordino-core --example prior_file [FUNCTIONS]`. Functions are draws of a Gaussian process; the file
-//! knows each of them at its landmarks. A last block gives files of other functions, which know nothing of use.
+//! `cargo run --release -p sordino-core --example prior_file [FUNCTIONS]`. Functions are draws of a
+//! Gaussian process; the file knows each of them at its landmarks. A last block gives files of
+//! other functions, which know nothing of use.
 
 use sordino_core::domain::{BoxDomain, sobol::coordinate};
 use sordino_core::kernel::{Kernel, SquaredExponential};

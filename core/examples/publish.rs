@@ -1,6 +1,7 @@
-//! What a prior file is worth: 66 contributors with ten noisy values each, in units of their own, publish once, in two
-//! releases; the correlation of the file's mean with the functions of newcomers. Draws of a Gaussian process, in one
-//! dimension (lengthscale .03) and two (.1), at ε 1 and ¼. An experiment, no proof.
+//! What a prior file is worth: 66 contributors with ten noisy values each, in units of their own,
+//! publish once, in two releases; the correlation of the file's mean with the functions of
+//! newcomers. Draws of a Gaussian process, in one dimension (lengthscale .03) and two (.1), at ε 1
+//! and ¼. An experiment, no proof.
 //!
 //! `cargo run --release -p sordino-core --example publish [runs] [contributors]`
 
@@ -128,7 +129,8 @@ fn log_of(common: &[f64], stream: &mut Stream) -> Outcome<Vec<f64>> {
         .collect())
 }
 
-/// Every release through the server, as a publisher makes them who holds all studies; all numbers that were released.
+/// Every release through the server, as a publisher makes them who holds all studies; all numbers
+/// that were released.
 fn publish(world: &World, logs: &[Vec<f64>], plan: Plan<'_>, seed: RunSeed) -> Outcome<Vec<f64>> {
     let (m, len) = (world.config.features(), world.config.contribution_len());
     let mut posterior = PublicState::new(world.config, vec![0.0; storage_len(m)])?;

@@ -1,7 +1,9 @@
-//! 2,000 users, one private reward each, and nobody to trust: `cargo run --release -p sordino-core --example reporter`.
+//! 2,000 users, one private reward each, and nobody to trust:
+//! `cargo run --release -p sordino-core --example reporter`.
 //!
-//! Each user's device tries the setting that the learner asks for, perturbs the reward itself and sends one number with
-//! ε = 2. The learner finds a good setting from the perturbed numbers alone. The noise of this example is simulated.
+//! Each user's device tries the setting that the learner asks for, perturbs the reward itself and
+//! sends one number with ε = 2. The learner finds a good setting from the perturbed numbers alone.
+//! The noise of this example is simulated.
 
 use std::error::Error;
 

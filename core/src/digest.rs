@@ -1,10 +1,10 @@
 //! The chain of hashes by which two executions prove that they computed the same bits.
 //!
-//! **Equation**: d₀ = 0, d_t = SHA-256(d_{t−1} ‖ frame_t), frame_t a canonical little-endian record. A frame of many
-//! parties holds SHA-256 *leaves* in index order (of parties, or of blocks of their leaves), so that leaves may be computed
-//! on any thread and machine.
-//! Only what an execution decided goes in: never a clock, a thread count or a privacy loss. The state is 32 bytes, so
-//! a checkpoint carries it.
+//! **Equation**: d₀ = 0, d_t = SHA-256(d_{t−1} ‖ frame_t), frame_t a canonical little-endian
+//! record. A frame of many parties holds SHA-256 *leaves* in index order (of parties, or of blocks
+//! of their leaves), so that leaves may be computed on any thread and machine. Only what an
+//! execution decided goes in: never a clock, a thread count or a privacy loss. The state is 32
+//! bytes, so a checkpoint carries it.
 //!
 //! ```
 //! use sordino_core::digest::{Digest, link};
@@ -92,8 +92,8 @@ impl Frame {
         self.bytes(&x.to_le_bytes());
     }
 
-    /// Appends the little-endian bits of numbers, without their count. NaN never gets here: it is refused at every
-    /// door, because its bits differ between targets.
+    /// Appends the little-endian bits of numbers, without their count. NaN never gets here: it is
+    /// refused at every door, because its bits differ between targets.
     pub fn scalars<T: Scalar>(&mut self, values: &[T]) {
         let mut buffer = [0u8; 256];
         for chunk in values.chunks(buffer.len() / T::BYTES) {
@@ -123,8 +123,8 @@ pub fn combine<'d>(digests: impl Iterator<Item = &'d Digest>) -> Digest {
     frame.end()
 }
 
-/// The next element of the chain of a run that plays one candidate a round: round, candidate, value. Values are finite:
-/// every party refuses others.
+/// The next element of the chain of a run that plays one candidate a round: round, candidate,
+/// value. Values are finite: every party refuses others.
 pub fn link<T: Scalar>(chain: &Digest, round: u32, candidate: u32, value: T) -> Digest {
     let mut frame = chain.frame();
     frame.u32(round);

@@ -1,14 +1,18 @@
-//! One source for a hot loop, compiled for several vector widths; the widest that the machine has is chosen at run time.
+//! One source for a hot loop, compiled for several vector widths; the widest that the machine has
+//! is chosen at run time.
 //!
-//! With the feature `dispatch`, which hosts switch on and devices do not, `run` executes a closure whose code was
-//! compiled three times on x86-64: for the baseline of the target, for AVX2 and for AVX-512. Without the feature, and on
-//! other processors, whose baseline has their vectors already, it is a plain call.
+//! With the feature `dispatch`, which hosts switch on and devices do not, `run` executes a closure
+//! whose code was compiled three times on x86-64: for the baseline of the target, for AVX2 and for
+//! AVX-512. Without the feature, and on other processors, whose baseline has their vectors already,
+//! it is a plain call.
 //!
-//! **Numerics**: every width gives the same bits. Rust neither reorders floating-point sums nor fuses a product and a sum
-//! into one rounding, whatever the processor offers; so wider code can only compute more independent numbers at once. Sums
-//! within one number keep the four lanes of [`dot`](crate::linalg::dot) at every width.
+//! **Numerics**: every width gives the same bits. Rust neither reorders floating-point sums nor
+//! fuses a product and a sum into one rounding, whatever the processor offers; so wider code can
+//! only compute more independent numbers at once. Sums within one number keep the four lanes of
+//! [`dot`](crate::linalg::dot) at every width.
 //!
-//! Only what is inlined into the closure is compiled for its width: kernels, and what they call, are `#[inline(always)]`.
+//! Only what is inlined into the closure is compiled for its width: kernels, and what they call,
+//! are `#[inline(always)]`.
 //!
 //! ```
 //! use sordino_core::dispatch::Width;
@@ -46,7 +50,8 @@ impl Width {
         Width::ALL.into_iter().find(|width| width.name() == name)
     }
 
-    /// The widest this build and this machine have: [`Width::Baseline`] without the feature `dispatch`.
+    /// The widest this build and this machine have: [`Width::Baseline`] without the feature
+    /// `dispatch`.
     pub fn widest() -> Self {
         imp::widest()
     }
@@ -67,8 +72,9 @@ impl Width {
         }
     }
 
-    /// Uses nothing wider from now on, in the whole process: for comparisons and tests, since no result changes. Returns
-    /// the width that is then in use, which is narrower where the machine does not have this one.
+    /// Uses nothing wider from now on, in the whole process: for comparisons and tests, since no
+    /// result changes. Returns the width that is then in use, which is narrower where the machine
+    /// does not have this one.
     pub fn limit(self) -> Self {
         imp::limit(self)
     }
@@ -84,7 +90,8 @@ mod imp {
 
     use crate::dispatch::Width;
 
-    /// The index in [`Width::ALL`] of the widest that may be used. Read without order: no result depends on it.
+    /// The index in [`Width::ALL`] of the widest that may be used. Read without order: no result
+    /// depends on it.
     static LIMIT: AtomicU8 = AtomicU8::new(2);
 
     pub fn widest() -> Width {
@@ -108,7 +115,8 @@ mod imp {
         used()
     }
 
-    /// Executes a kernel, compiled for the widest vectors that may be used, and tells it which these are.
+    /// Executes a kernel, compiled for the widest vectors that may be used, and tells it which
+    /// these are.
     #[inline(always)]
     pub(crate) fn run<R>(kernel: impl FnOnce(Width) -> R) -> R {
         let (level, limit) = (Level::new(), LIMIT.load(Ordering::Relaxed));
@@ -123,8 +131,8 @@ mod imp {
         run_short(kernel)
     }
 
-    /// [`run`] with 256 bits at most: for sums of four lanes and for short rows, which 512 bits make slower (measured:
-    /// `docs/performance.md`).
+    /// [`run`] with 256 bits at most: for sums of four lanes and for short rows, which 512 bits
+    /// make slower (measured: `docs/performance.md`).
     #[inline(always)]
     pub(crate) fn run_short<R>(kernel: impl FnOnce(Width) -> R) -> R {
         if LIMIT.load(Ordering::Relaxed) >= Width::Avx2 as u8

@@ -1,7 +1,9 @@
-//! Where a function is defined: boxes, grids, candidate lists, and equal sub-regions of the unit box.
+//! Where a function is defined: boxes, grids, candidate lists, and equal sub-regions of the unit
+//! box.
 //!
-//! Everything above this layer works on the unit box [0, 1]ᴰ; [`BoxDomain`] translates a user's units. Proposals are made
-//! over finite [`Candidates`], named by their index: an index is the same on every target, a rounded coordinate is not.
+//! Everything above this layer works on the unit box [0, 1]ᴰ; [`BoxDomain`] translates a user's
+//! units. Proposals are made over finite [`Candidates`], named by their index: an index is the same
+//! on every target, a rounded coordinate is not.
 //!
 //! ```
 //! use sordino_core::domain::{BoxDomain, Candidates, Regions};
@@ -61,7 +63,8 @@ pub enum DomainError {
         /// The format, `"f32"` or `"f64"`.
         format: &'static str,
     },
-    /// A list whose length is not a positive multiple of the dimension, or a grid axis without points.
+    /// A list whose length is not a positive multiple of the dimension, or a grid axis without
+    /// points.
     Length {
         /// Length of the slice given.
         len: usize,
@@ -161,11 +164,12 @@ impl fmt::Display for DomainError {
 
 impl core::error::Error for DomainError {}
 
-/// Whether low < high and both are finite, by their bits: a device without double precision links no `f64` comparison
-/// for it.
+/// Whether low < high and both are finite, by their bits: a device without double precision links
+/// no `f64` comparison for it.
 pub(crate) fn below(low: f64, high: f64) -> bool {
     let finite = |x: f64| x.to_bits() >> 52 & 0x7ff != 0x7ff;
-    // Sign and magnitude to two's complement: integers in the order of the numbers, both zeros at 0.
+    // Sign and magnitude to two's complement: integers in the order of the numbers, both zeros
+    // at 0.
     let order = |x: f64| {
         let bits = x.to_bits() as i64;
         if bits < 0 {
@@ -224,11 +228,13 @@ impl BoxDomain {
         Some((*self.low.get(axis)?, *self.high.get(axis)?))
     }
 
-    /// Whether every coordinate of `point` lies in the box, in the format of `T`. Its ends belong to the box, and so does
-    /// every value of [`BoxDomain::from_unit`], which may round to the number above the upper end. Coordinates beyond the
-    /// last axis, and axes beyond the last coordinate, are not looked at.
+    /// Whether every coordinate of `point` lies in the box, in the format of `T`. Its ends belong
+    /// to the box, and so does every value of [`BoxDomain::from_unit`], which may round to the
+    /// number above the upper end. Coordinates beyond the last axis, and axes beyond the last
+    /// coordinate, are not looked at.
     ///
-    /// **Errors**: [`DomainError::Outside`] naming the first such axis; NaN is outside of every box.
+    /// **Errors**: [`DomainError::Outside`] naming the first such axis; NaN is outside of every
+    /// box.
     ///
     /// ```
     /// use sordino_core::domain::{BoxDomain, DomainError};
@@ -259,8 +265,8 @@ impl BoxDomain {
         Ok(())
     }
 
-    /// Coordinate `unit` ∈ [0, 1] of `axis` in the user's units, low + unit·(high − low) in the format of `unit`; `None` if
-    /// there is no such axis.
+    /// Coordinate `unit` ∈ [0, 1] of `axis` in the user's units, low + unit·(high − low) in the
+    /// format of `unit`; `None` if there is no such axis.
     pub fn from_unit<T: Scalar>(&self, axis: usize, unit: T) -> Option<T> {
         let (low, high) = self.ends::<T>(axis)?;
         Some(low + unit * (high - low))
@@ -272,8 +278,8 @@ impl BoxDomain {
         Some((value - low) / (high - low))
     }
 
-    /// Whether every axis has two ends, and a finite length, in the format of `T` too: 1e9 and 1e9 + 1 are one number in
-    /// `f32`.
+    /// Whether every axis has two ends, and a finite length, in the format of `T` too: 1e9 and
+    /// 1e9 + 1 are one number in `f32`.
     ///
     /// **Errors**: [`DomainError::Format`].
     pub fn check_format<T: Scalar>(&self) -> Result<(), DomainError> {
@@ -307,7 +313,8 @@ pub enum Candidates<'a, T> {
         /// Number of coordinates of a point.
         dim: usize,
     },
-    /// `per_axis`^`dim` points, coordinate i/(per_axis − 1), the last axis fastest; nothing is stored.
+    /// `per_axis`^`dim` points, coordinate i/(per_axis − 1), the last axis fastest; nothing is
+    /// stored.
     Grid {
         /// Points along one axis, at least 2.
         per_axis: u32,
@@ -407,7 +414,8 @@ impl<'a, T: Scalar> Candidates<'a, T> {
     }
 }
 
-/// The unit box cut into equal boxes: `splits[d]` parts along axis d, numbered row-major, the last axis fastest.
+/// The unit box cut into equal boxes: `splits[d]` parts along axis d, numbered row-major, the last
+/// axis fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Regions {
     splits: heapless::Vec<u32, DIM_MAX>,

@@ -1,22 +1,25 @@
 //! # sordino-core
 //!
-//! Differentially private Bayesian optimisation without `std`, without a heap, without a clock: the same program on a
-//! microcontroller, in a simulated federation and in a real one, down to the last bit.
+//! Differentially private Bayesian optimisation without `std`, without a heap, without a clock: the
+//! same program on a microcontroller, in a simulated federation and in a real one, down to the last
+//! bit.
 //!
 //! # The problem
 //!
-//! Something has settings, trying one of them is expensive, and its result is noisy. *Bayesian optimisation* keeps a
-//! Gaussian process of what is known so far and tries next where the process says that a good value is likely. Many
-//! parties that search for the best setting of similar things would learn faster together, but what each of them has
-//! measured is its secret. This crate holds the searches, the messages between the parties, the noise that makes the
-//! messages private, and the accounts of what they cost.
+//! Something has settings, trying one of them is expensive, and its result is noisy. *Bayesian
+//! optimisation* keeps a Gaussian process of what is known so far and tries next where the process
+//! says that a good value is likely. Many parties that search for the best setting of similar
+//! things would learn faster together, but what each of them has measured is its secret. This crate
+//! holds the searches, the messages between the parties, the noise that makes the messages private,
+//! and the accounts of what they cost.
 //!
-//! Without anybody else, the loop is [`optimizer::Optimizer::suggest`], measure, [`optimizer::Optimizer::observe`].
+//! Without anybody else, the loop is [`optimizer::Optimizer::suggest`], measure,
+//! [`optimizer::Optimizer::observe`].
 //!
 //! # The loop of an agent
 //!
-//! A party is a state machine: it is told what happened and says what it wants. It names no clock, socket or file, so the
-//! loop is yours, and the same in an interrupt, a task or a simulation:
+//! A party is a state machine: it is told what happened and says what it wants. It names no clock,
+//! socket or file, so the loop is yours, and the same in an interrupt, a task or a simulation:
 //!
 //! ```
 //! use sordino_core::federated::{Agent, AgentError, Input, Output};
@@ -39,13 +42,14 @@
 //! }
 //! ```
 //!
-//! An agent is its log of observations: store each before it is handed over ([`snapshot`] has the format), and a reset at
-//! any instruction loses nothing.
+//! An agent is its log of observations: store each before it is handed over ([`snapshot`] has the
+//! format), and a reset at any instruction loses nothing.
 //!
 //! # The loop of a server
 //!
-//! A release takes two steps. The server names what it will cost; your ledger writes that down; only the ledger's receipt
-//! makes the server draw its noise. A host that forgets to charge has nothing to send:
+//! A release takes two steps. The server names what it will cost; your ledger writes that down;
+//! only the ledger's receipt makes the server draw its noise. A host that forgets to charge has
+//! nothing to send:
 //!
 //! ```
 //! use sordino_core::federated::{Server, ServerInput, ServerOutput};
@@ -77,9 +81,10 @@
 //!
 //! # The budget
 //!
-//! The promise is the ledger's: it writes no charge that would bring ε above what was promised, so nothing beyond it is ever
-//! drawn. Offer the event before `Open` as well, and send [`federated::ServerInput::Skip`] if it does not fit: then no sample
-//! is drawn for a round that cannot be paid ([`privacy::budget`] has the order). A [`privacy::budget::Filter`] says what
+//! The promise is the ledger's: it writes no charge that would bring ε above what was promised, so
+//! nothing beyond it is ever drawn. Offer the event before `Open` as well, and send
+//! [`federated::ServerInput::Skip`] if it does not fit: then no sample is drawn for a round that
+//! cannot be paid ([`privacy::budget`] has the order). A [`privacy::budget::Filter`] says what
 //! still fits; here 200 agents in rounds of q = .25 and z = 2 at ε ≤ 4:
 //!
 //! ```
@@ -115,21 +120,24 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! `sordino privacy calibrate` goes the other way, from ε and T to z. What ε means and how q, z, S, P and T are chosen:
-//! `docs/book/src/choosing.md`.
+//! `sordino privacy calibrate` goes the other way, from ε and T to z. What ε means and how q, z, S,
+//! P and T are chosen: `docs/book/src/choosing.md`.
 //!
-//! Both loops as one program: `core/examples/agent_and_server.rs`; over a link that loses things: `core/examples/own_link.rs`. `sordino-host` has the ledger and the entropy of a
-//! computer, `sordino-net` a real server, `templates/embassy-agent` an agent on a microcontroller.
+//! Both loops as one program: `core/examples/agent_and_server.rs`; over a link that loses things:
+//! `core/examples/own_link.rs`. `sordino-host` has the ledger and the entropy of a computer,
+//! `sordino-net` a real server, `templates/embassy-agent` an agent on a microcontroller.
 //!
 //! # What must be kept secret
 //!
-//! * The *coins and noise* of a release: hand in a cryptographic generator ([`random::Secret`]). A simulated source
-//!   ([`random::Simulated`]) makes releases of another type, which no private ledger pays for.
-//! * The *secret sample*, sums and noise inside a round: they are wiped at its end, and must not be stored or sent.
+//! * The *coins and noise* of a release: hand in a cryptographic generator ([`random::Secret`]). A
+//!   simulated source ([`random::Simulated`]) makes releases of another type, which no private
+//!   ledger pays for.
+//! * The *secret sample*, sums and noise inside a round: they are wiped at its end, and must not be
+//!   stored or sent.
 //! * An agent's *seed*, log and own queries. A query is visible to those who evaluate it.
 //!
-//! Configuration, candidates, features, broadcasts, charges and ε are public, and nothing in them may be fitted on data
-//! that is to be protected.
+//! Configuration, candidates, features, broadcasts, charges and ε are public, and nothing in them
+//! may be fitted on data that is to be protected.
 //!
 //! # The modules
 //!
@@ -178,8 +186,8 @@ extern crate std;
 
 /// Points are its vectors; the version that this crate speaks.
 pub use heapless;
-/// What a generator handed to [`random::Secret`] implements; the version that this crate speaks. Generators of older
-/// versions come in through the features `rand_core-09` and `rand_core-06`.
+/// What a generator handed to [`random::Secret`] implements; the version that this crate speaks.
+/// Generators of older versions come in through the features `rand_core-09` and `rand_core-06`.
 pub use rand_core;
 
 pub mod acquisition;

@@ -1,9 +1,10 @@
 //! The one door to transcendental functions.
 //!
-//! Addition, subtraction, multiplication, division and comparison are IEEE 754 on every target that sordino
-//! supports; everything else differs between system libraries. So this file alone calls [`libm`] (pinned exactly),
-//! and where speed asks for it has polynomials of its own: plain arithmetic, hence the same bits in debug and
-//! release, on x86-64, on a Cortex-M with or without a floating-point unit, and in WebAssembly.
+//! Addition, subtraction, multiplication, division and comparison are IEEE 754 on every target that
+//! sordino supports; everything else differs between system libraries. So this file alone calls
+//! [`libm`] (pinned exactly), and where speed asks for it has polynomials of its own: plain
+//! arithmetic, hence the same bits in debug and release, on x86-64, on a Cortex-M with or without a
+//! floating-point unit, and in WebAssembly.
 //!
 //! **Accuracy** (tested below against `libm` in a wider format over the whole range stated):
 //!
@@ -24,10 +25,11 @@
 use core::fmt::{Debug, Display};
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// The correctly rounded square root, which every IEEE 754 processor has: one result, whatever the way to it.
+/// The correctly rounded square root, which every IEEE 754 processor has: one result, whatever the
+/// way to it.
 ///
-/// `libm` writes the instruction down in its SSE form, which cannot be vectorised and waits for hundreds of cycles amidst
-/// wide vectors; where there may be such, the compiler chooses the form.
+/// `libm` writes the instruction down in its SSE form, which cannot be vectorised and waits for
+/// hundreds of cycles amidst wide vectors; where there may be such, the compiler chooses the form.
 #[cfg(all(feature = "dispatch", target_arch = "x86_64"))]
 #[allow(clippy::disallowed_methods)]
 mod square_root {
@@ -51,7 +53,8 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// A floating-point format the library computes in: [`f32`] on devices with a single-precision unit, [`f64`] on hosts.
+/// A floating-point format the library computes in: [`f32`] on devices with a single-precision
+/// unit, [`f64`] on hosts.
 ///
 /// Sealed: the bit-for-bit promise of the library is tested for these two types only.
 pub trait Scalar:
@@ -104,23 +107,28 @@ pub trait Scalar:
     fn sqrt(self) -> Self;
     /// Exponential eˣ by `libm`.
     fn exp(self) -> Self;
-    /// eˣ for x ≤ 0 by a branch-free polynomial that compilers vectorise; for kernels. NaN and x > 0 give unspecified values.
+    /// eˣ for x ≤ 0 by a branch-free polynomial that compilers vectorise; for kernels. NaN and x >
+    /// 0 give unspecified values.
     fn exp_nonpositive(self) -> Self;
     /// ln x by `libm`.
     fn ln(self) -> Self;
     /// Power xʸ by `libm`.
     fn pow(self, y: Self) -> Self;
-    /// cos x, x in radians. `f32`: integer range reduction, no `f64` arithmetic; non-finite gives NaN.
+    /// cos x, x in radians. `f32`: integer range reduction, no `f64` arithmetic; non-finite gives
+    /// NaN.
     fn cos(self) -> Self;
-    /// sin x, x in radians. `f32`: integer range reduction, no `f64` arithmetic; non-finite gives NaN.
+    /// sin x, x in radians. `f32`: integer range reduction, no `f64` arithmetic; non-finite gives
+    /// NaN.
     fn sin(self) -> Self;
-    /// Appends the little-endian bytes at the front of `out`, which must hold [`Scalar::BYTES`] bytes; extra bytes stay.
+    /// Appends the little-endian bytes at the front of `out`, which must hold [`Scalar::BYTES`]
+    /// bytes; extra bytes stay.
     fn write_le(self, out: &mut [u8]);
     /// Reads [`Scalar::BYTES`] little-endian bytes; a shorter slice reads as zero bytes at the end.
     fn read_le(bytes: &[u8]) -> Self;
     /// A number in [0, 1) from the top bits of a random word: 53 for `f64`, 24 for `f32`.
     fn unit(word: u64) -> Self;
-    /// Two independent numbers in [0, 1): `f32` takes both from the halves of one word, `f64` one word each.
+    /// Two independent numbers in [0, 1): `f32` takes both from the halves of one word, `f64` one
+    /// word each.
     fn unit_pair(next: impl FnMut() -> u64) -> (Self, Self);
 
     /// The larger of two numbers; if they do not compare, `self`.
@@ -175,7 +183,8 @@ impl Scalar for f64 {
     }
     #[inline(always)]
     fn exp_nonpositive(self) -> Self {
-        // x = n·ln 2 + r, |r| ≤ ln 2 / 2; n by the addition that pushes the fraction out of the significand.
+        // x = n·ln 2 + r, |r| ≤ ln 2 / 2; n by the addition that pushes the fraction out of the
+        // significand.
         const SHIFT: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
         const LN2_HIGH: f64 = 6.931_471_803_691_238e-1; // 32 significant bits: n · LN2_HIGH is exact
         const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
@@ -347,10 +356,11 @@ impl Scalar for f32 {
     }
 }
 
-/// The fraction of a turn in x radians, `frac(x / 2π) · 2³²`, by integers alone (Payne and Hanek 1983).
+/// The fraction of a turn in x radians, `frac(x / 2π) · 2³²`, by integers alone (Payne and Hanek
+/// 1983).
 ///
-/// With x = m·2ᵉ and m < 2²⁴, the bits of 1/2π above 2^(−e) only add whole turns to m·2ᵉ/2π and are never read; the 64
-/// bits below them decide the fraction to within 2²⁴·2⁻⁶⁴ of a turn.
+/// With x = m·2ᵉ and m < 2²⁴, the bits of 1/2π above 2^(−e) only add whole turns to m·2ᵉ/2π and are
+/// never read; the 64 bits below them decide the fraction to within 2²⁴·2⁻⁶⁴ of a turn.
 #[inline]
 fn turns(x: f32) -> u32 {
     /// The first 192 bits of 1/2π after the binary point.

@@ -1,20 +1,23 @@
 //! Plain Bayesian optimisation, without privacy: ask for a point, tell its value.
 //!
-//! What a newcomer needs in ten lines, on a host and on a device, with nothing to choose. The model is an exact posterior
-//! over a box with one lengthscale for each axis; mean, scale, lengthscales and noise follow the data, the last two by
-//! maximum a posteriori under priors that grow with the number of axes. It refits by itself. The next point is where the
-//! expected improvement is largest. The state is the storage and a few words; the same observations give the same
+//! What a newcomer needs in ten lines, on a host and on a device, with nothing to choose. The model
+//! is an exact posterior over a box with one lengthscale for each axis; mean, scale, lengthscales
+//! and noise follow the data, the last two by maximum a posteriori under priors that grow with the
+//! number of axes. It refits by itself. The next point is where the expected improvement is
+//! largest. The state is the storage and a few words; the same observations give the same
 //! suggestions everywhere, also after a restart ([`Optimizer::resume`]).
 //!
-//! **When it refits**: before a suggestion, once the initial points are told: after every value until 2D + 16 are told, D
-//! axes, then at growing gaps, a quarter of what was told beyond 2D + 8. A fit that is due is made before the next
-//! value is taken at the latest, so what was fitted is a function of the values in their order and of nothing else. A log
-//! needs no entry for it; an entry saves the time ([`Optimizer::take_fit`]).
+//! **When it refits**: before a suggestion, once the initial points are told: after every value
+//! until 2D + 16 are told, D axes, then at growing gaps, a quarter of what was told beyond 2D + 8.
+//! A fit that is due is made before the next value is taken at the latest, so what was fitted is a
+//! function of the values in their order and of nothing else. A log needs no entry for it; an entry
+//! saves the time ([`Optimizer::take_fit`]).
 //!
-//! **Numerics**: the noise fraction in use is never below [`Optimizer::noise_floor`], 4(n + 8)·ε at a capacity of n, nor
-//! is a row's noise, however often it was repeated: below that the format does not resolve what the other rows leave of a
-//! row. Twice the floor of variance left at a point counts as none. In `f64` the floor is 1e-13 at 100 observations and
-//! acts on nothing; in `f32` it is 5e-5.
+//! **Numerics**: the noise fraction in use is never below [`Optimizer::noise_floor`], 4(n + 8)·ε at
+//! a capacity of n, nor is a row's noise, however often it was repeated: below that the format does
+//! not resolve what the other rows leave of a row. Twice the floor of variance left at a point
+//! counts as none. In `f64` the floor is 1e-13 at 100 observations and acts on nothing; in `f32` it
+//! is 5e-5.
 //!
 //! **Source**: Hvarfner, Hellsten and Nardi 2024 (priors); Ament et al. 2023 (acquisition).
 //!
@@ -74,7 +77,8 @@ pub type Point<T> = heapless::Vec<T, DIM_MAX>;
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 ///
-/// On a device, storage is an array of a `static`: lent, never moved over the stack. Every error of the loop goes into
+/// On a device, storage is an array of a `static`: lent, never moved over the stack. Every error of
+/// the loop goes into
 /// [`OptimizerError`]:
 ///
 /// ```
@@ -166,19 +170,20 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(optimizer)
     }
 
-    /// The optimiser that was told and fitted what `log` says, oldest first, under the same domain, settings and
-    /// capacity: its suggestions are, bit for bit, those of the one that wrote the log.
+    /// The optimiser that was told and fitted what `log` says, oldest first, under the same domain,
+    /// settings and capacity: its suggestions are, bit for bit, those of the one that wrote the
+    /// log.
     ///
-    /// A program asks [`Optimizer::check`], writes a [`LogEntry`] and tells the point. Fits are made again where they were
-    /// made; an entry of [`Optimizer::take_fit`] saves that. What was refused when the log was written is refused again;
-    /// [`Optimizer::refused`] counts it.
+    /// A program asks [`Optimizer::check`], writes a [`LogEntry`] and tells the point. Fits are
+    /// made again where they were made; an entry of [`Optimizer::take_fit`] saves that. What was
+    /// refused when the log was written is refused again; [`Optimizer::refused`] counts it.
     ///
-    /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] for a point of another box; for fitted parameters
-    /// that cannot be those of this optimiser [`OptimizerError::Kernel`], [`SurrogateError::Unresolved`] or
-    /// [`SurrogateError::Singular`].
+    /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] for a point of another box;
+    /// for fitted parameters that cannot be those of this optimiser [`OptimizerError::Kernel`],
+    /// [`SurrogateError::Unresolved`] or [`SurrogateError::Singular`].
     ///
-    /// **Cost**: n² flops an observation; n³/3 a fit that the log has, at most 48 n³ one that it has not. About four times the
-    /// last fit is what all of them take.
+    /// **Cost**: n² flops an observation; n³/3 a fit that the log has, at most 48 n³ one that it
+    /// has not. About four times the last fit is what all of them take.
     ///
     /// ```
     /// use sordino_core::{domain::BoxDomain, optimizer::{self, LogEntry, Optimizer, Settings}};
@@ -207,10 +212,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(optimizer)
     }
 
-    /// Forgets everything and becomes the optimiser that [`Optimizer::resume`] makes of `log`, in the same storage.
+    /// Forgets everything and becomes the optimiser that [`Optimizer::resume`] makes of `log`, in
+    /// the same storage.
     ///
-    /// A program whose flash has no room for a whole log keeps the end of it, behind one [`LogEntry::Forgotten`] and the
-    /// last fit, and replays that whenever it drops an entry: then a reset changes nothing.
+    /// A program whose flash has no room for a whole log keeps the end of it, behind one
+    /// [`LogEntry::Forgotten`] and the last fit, and replays that whenever it drops an entry: then
+    /// a reset changes nothing.
     ///
     /// **Errors**: as [`Optimizer::resume`]. What was replayed until then stays.
     pub fn replay(
@@ -252,12 +259,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.len == 0
     }
 
-    /// Observations that were accepted since the beginning, those that repeated another or were forgotten since too.
+    /// Observations that were accepted since the beginning, those that repeated another or were
+    /// forgotten since too.
     pub fn told(&self) -> u32 {
         self.told
     }
 
-    /// Whether a fit came after the last accepted observation, also one that found nothing to change.
+    /// Whether a fit came after the last accepted observation, also one that found nothing to
+    /// change.
     pub fn just_fitted(&self) -> bool {
         self.told > 0 && self.parameters.told >= self.told
     }
@@ -282,17 +291,19 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         &self.parameters
     }
 
-    /// The least noise fraction that the format resolves at this capacity: 4(capacity + 8)·ε. Smaller ones are raised.
+    /// The least noise fraction that the format resolves at this capacity: 4(capacity + 8)·ε.
+    /// Smaller ones are raised.
     pub fn noise_floor(&self) -> T {
         least_resolved(self.capacity)
     }
 
-    /// Whether [`Optimizer::observe`] would take this point and value at the door. A program that writes a log asks
-    /// before it writes; the few observations that pass and are then refused (a value whose square overflows beside the
-    /// others) belong into the log all the same.
+    /// Whether [`Optimizer::observe`] would take this point and value at the door. A program that
+    /// writes a log asks before it writes; the few observations that pass and are then refused (a
+    /// value whose square overflows beside the others) belong into the log all the same.
     ///
-    /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`], [`SpaceError::Value`] with axis, value
-    /// and range, [`SurrogateError::Full`] unless the oldest may go.
+    /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`],
+    /// [`SpaceError::Value`] with axis, value and range, [`SurrogateError::Full`] unless the oldest
+    /// may go.
     ///
     /// ```
     /// use sordino_core::domain::BoxDomain;
@@ -332,9 +343,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// Tells the value of a point, a suggested one or any other of the box.
     ///
-    /// **Errors**: [`OptimizerError`]. A point that cannot be asked ([`SpaceError::Value`]) changes nothing: it is not one
-    /// that was asked for. After any other refusal the model is as it was, except that a sliding window may have forgotten
-    /// its oldest observation, and the next suggestion is another one.
+    /// **Errors**: [`OptimizerError`]. A point that cannot be asked ([`SpaceError::Value`]) changes
+    /// nothing: it is not one that was asked for. After any other refusal the model is as it was,
+    /// except that a sliding window may have forgotten its oldest observation, and the next
+    /// suggestion is another one.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
         let checked = self.check(point, value);
         if let Err(error @ OptimizerError::Space(SpaceError::Value { .. })) = checked {

@@ -29,7 +29,8 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// `value`, of a parameter called `field`, is what `admissible` says: written so that NaN does not hold.
+/// `value`, of a parameter called `field`, is what `admissible` says: written so that NaN does not
+/// hold.
 pub(crate) fn check(
     field: &'static str,
     value: f64,
@@ -57,8 +58,8 @@ pub(crate) fn whole(
     check(field, f64::from(value), range.contains(&value), admissible)
 }
 
-/// A configuration `$config(Parameters)`, which exists only if `$config::new` found every number in its range: also one that
-/// is read.
+/// A configuration `$config(Parameters)`, which exists only if `$config::new` found every number in
+/// its range: also one that is read.
 macro_rules! checked {
     ($config:ident) => {
         impl<'de> ::serde::Deserialize<'de> for $config {
@@ -82,7 +83,8 @@ macro_rules! checked {
 }
 pub(crate) use checked;
 
-/// A stored state that its party cannot be in: of another configuration, rolled back in part, or not a state at all.
+/// A stored state that its party cannot be in: of another configuration, rolled back in part, or
+/// not a state at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct StateError {

@@ -1,6 +1,7 @@
 //! Numbers that move with the round: mixing probabilities, weights of agents, confidence widths.
 //!
-//! Each is a plain function of public quantities, named after what it multiplies and citing the paper's symbol.
+//! Each is a plain function of public quantities, named after what it multiplies and citing the
+//! paper's symbol.
 //!
 //! ```
 //! use sordino_core::schedule::{Mixing, WeightConcentration, region_weight};
@@ -18,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::math::Scalar;
 
-/// How often an agent trusts the server: with probability 1 − pₜ in round t it maximises the broadcast vector.
+/// How often an agent trusts the server: with probability 1 − pₜ in round t it maximises the
+/// broadcast vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mixing {
@@ -29,7 +31,8 @@ pub enum Mixing {
 }
 
 impl Mixing {
-    /// pₜ, the probability of the agent's own posterior draw in round t ≥ 1 (0 is read as 1). p₁ = 0.
+    /// pₜ, the probability of the agent's own posterior draw in round t ≥ 1 (0 is read as 1).
+    /// p₁ = 0.
     pub fn own_draw_probability(self, round: u32) -> f64 {
         let t = f64::from(round.max(1));
         match self {
@@ -38,8 +41,9 @@ impl Mixing {
         }
     }
 
-    /// Whether the coin of a random word says "own draw" in round t ≥ 1 (0 is read as 1): u < pₜ for u = the top 53 bits
-    /// of `word` over 2⁵³, decided in integers, hence exactly and without `f64` arithmetic on a device.
+    /// Whether the coin of a random word says "own draw" in round t ≥ 1 (0 is read as 1): u < pₜ
+    /// for u = the top 53 bits of `word` over 2⁵³, decided in integers, hence exactly and without
+    /// `f64` arithmetic on a device.
     ///
     /// **Equation**: with v = 2⁵³(1 − u), t·v > 2⁵³ for 1/t, t·v² > 2¹⁰⁶ for 1/√t.
     pub fn own_draw(self, round: u32, word: u64) -> bool {
@@ -48,18 +52,20 @@ impl Mixing {
             u128::from((1u64 << 53) - (word >> 11)),
         );
         match self {
-            // Rounds are below 2²², so nothing overflows; if they were not, the larger side stays the larger.
+            // Rounds are below 2²², so nothing overflows; if they were not, the larger side stays
+            // the larger.
             Mixing::InverseSqrt => t.saturating_mul(v * v) > 1 << 106,
             Mixing::Inverse => t * v > 1 << 53,
         }
     }
 }
 
-/// Concentration a_s of the softmax that weighs agents of a region against all others, by broadcast index s.
+/// Concentration a_s of the softmax that weighs agents of a region against all others, by broadcast
+/// index s.
 ///
-/// **Equation**: `start` for s < `hold`; start·(1 − (s − hold)/(decay − 1)) for hold ≤ s < hold + decay; then 0.
-/// The paper's temperature is start/a_s, its schedule here the authors' (hold 10, decay 30, start 15), where the text
-/// says only "from 1 to infinity".
+/// **Equation**: `start` for s < `hold`; start·(1 − (s − hold)/(decay − 1)) for hold ≤ s < hold +
+/// decay; then 0. The paper's temperature is start/a_s, its schedule here the authors' (hold 10,
+/// decay 30, start 15), where the text says only "from 1 to infinity".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WeightConcentration {
     /// a₀ ≥ 0; 0 makes all weights 1/N.
@@ -99,9 +105,9 @@ impl WeightConcentration {
 
 /// Weight of one agent in one region.
 ///
-/// **Equation**: φ = softmax over agents of a·\[agent explores the region\]: 1/(n + (N − n)e^{−a}) for the n agents that
-/// explore it, e^{−a} times that for the other N − n; dividing by e^a keeps every a ≥ 0 finite. The weights of a region
-/// sum to 1.
+/// **Equation**: φ = softmax over agents of a·\[agent explores the region\]: 1/(n + (N − n)e^{−a})
+/// for the n agents that explore it, e^{−a} times that for the other N − n; dividing by e^a keeps
+/// every a ≥ 0 finite. The weights of a region sum to 1.
 ///
 /// **Source**: Dai, Low, Jaillet 2021, equation (3), with a the paper's a over its temperature.
 pub fn region_weight(concentration: f64, agents: u32, explorers: u32, explores: bool) -> f64 {
@@ -112,10 +118,11 @@ pub fn region_weight(concentration: f64, agents: u32, explorers: u32, explores: 
 
 /// Confidence width of federated Thompson sampling, used as it is (it multiplies σₜ).
 ///
-/// **Equation**: B + σ√(2(γₜ₋₁ + 1 + ln(4/δ))), B the bound on the function's norm, σ the noise's sub-Gaussian
-/// constant, γ the greedy information gain.
+/// **Equation**: B + σ√(2(γₜ₋₁ + 1 + ln(4/δ))), B the bound on the function's norm, σ the noise's
+/// sub-Gaussian constant, γ the greedy information gain.
 ///
-/// **Source**: Dai, Low, Jaillet 2021; their β_{t+1} in line 6 is a misprint, and their code uses no width at all.
+/// **Source**: Dai, Low, Jaillet 2021; their β_{t+1} in line 6 is a misprint, and their code uses
+/// no width at all.
 pub fn federated_confidence_width(
     norm_bound: f64,
     noise_std: f64,

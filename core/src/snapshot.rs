@@ -1,4 +1,5 @@
-//! What a party leaves in flash, so that a reset at any instruction finds the whole of it, the one before, or nothing.
+//! What a party leaves in flash, so that a reset at any instruction finds the whole of it, the one
+//! before, or nothing.
 //!
 //! **Layout** (little-endian), the same for a state and for an entry of a log:
 //!
@@ -12,15 +13,17 @@
 //! | ≤ [`Stored::BODY_MAX`] | postcard form |
 //! | 4 | CRC-32C of all before |
 //!
-//! Bytes after the checksum are ignored: a slot may be larger than what it holds. The checksum finds accidents, not
-//! adversaries: anyone who can write to a device's flash owns the device.
+//! Bytes after the checksum are ignored: a slot may be larger than what it holds. The checksum
+//! finds accidents, not adversaries: anyone who can write to a device's flash owns the device.
 //!
-//! **Order** for a state with two slots ([`newest`]), which lie in different erase units: write one slot, then the other,
-//! then act (send, measure). A cut in the first write leaves the state before in the second slot, and nothing was done on
-//! its ground; a cut in the second leaves the new one in the first; a slot that rots later has its like beside it. **At
-//! boot, write the slot that does not hold the newest state again, before anything else**: the next write begins by erasing
-//! a slot, and the other one must be whole by then. The page `docs/reset.md` says it for each party. A cut in the *very
-//! first* write is told apart from a loss: [`SnapshotError::FirstWrite`], [`newest_or_first`].
+//! **Order** for a state with two slots ([`newest`]), which lie in different erase units: write one
+//! slot, then the other, then act (send, measure). A cut in the first write leaves the state before
+//! in the second slot, and nothing was done on its ground; a cut in the second leaves the new one
+//! in the first; a slot that rots later has its like beside it. **At boot, write the slot that does
+//! not hold the newest state again, before anything else**: the next write begins by erasing a
+//! slot, and the other one must be whole by then. The page `docs/reset.md` says it for each party.
+//! A cut in the *very first* write is told apart from a loss: [`SnapshotError::FirstWrite`],
+//! [`newest_or_first`].
 //!
 //! ```
 //! use sordino_core::digest::Digest;
@@ -108,10 +111,12 @@ pub enum SnapshotError {
     },
     /// Bytes were changed, or the write was cut off.
     Checksum,
-    /// Of two slots: the first is torn under number 1, or before its number, and every byte of the second is erased.
-    /// That is what a cut in the very first write leaves, on whose ground nothing was done; see [`newest_or_first`].
+    /// Of two slots: the first is torn under number 1, or before its number, and every byte of the
+    /// second is erased. That is what a cut in the very first write leaves, on whose ground nothing
+    /// was done; see [`newest_or_first`].
     FirstWrite,
-    /// The bytes are whole, and no admissible state: stored by a program that disagrees with this one.
+    /// The bytes are whole, and no admissible state: stored by a program that disagrees with this
+    /// one.
     Body,
 }
 
@@ -141,8 +146,8 @@ impl core::error::Error for SnapshotError {}
 
 /// Writes `item` and returns how many bytes were written.
 ///
-/// **Parameters**: `number`, of a state how often it was written, 1 the first time, of an entry its place in the log;
-/// `agreement`, digest of all that must not change under what is stored.
+/// **Parameters**: `number`, of a state how often it was written, 1 the first time, of an entry its
+/// place in the log; `agreement`, digest of all that must not change under what is stored.
 ///
 /// **Errors**: [`SnapshotError::Slot`]. The slot's content is undefined then, and reads as torn.
 pub fn write<S: Stored>(
@@ -172,9 +177,11 @@ pub fn write<S: Stored>(
     Ok(end + CHECKSUM)
 }
 
-/// Reads what [`write()`] wrote, with its number; nothing from erased flash (all bytes of the header 0xff, or all 0).
+/// Reads what [`write()`] wrote, with its number; nothing from erased flash (all bytes of the
+/// header 0xff, or all 0).
 ///
-/// **Errors**: every variant of [`SnapshotError`]; [`SnapshotError::Slot`] for a slot that ends before its content.
+/// **Errors**: every variant of [`SnapshotError`]; [`SnapshotError::Slot`] for a slot that ends
+/// before its content.
 pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S)>, SnapshotError> {
     let short = |needed| SnapshotError::Slot {
         len: slot.len(),
@@ -217,9 +224,10 @@ pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S
 
 /// The whole one of two slots with the greater number; nothing if both are erased.
 ///
-/// **Errors**: [`SnapshotError::FirstWrite`] if the first is torn and the second erased in a way that a cut in the very
-/// first write leaves. Otherwise, if neither is whole and one is not erased, why the first that is not erased was
-/// refused: a party that forgot what it spent would spend it twice.
+/// **Errors**: [`SnapshotError::FirstWrite`] if the first is torn and the second erased in a way
+/// that a cut in the very first write leaves. Otherwise, if neither is whole and one is not erased,
+/// why the first that is not erased was refused: a party that forgot what it spent would spend it
+/// twice.
 pub fn newest<S: Stored>(
     slots: [&[u8]; 2],
     agreement: &Digest,
@@ -237,14 +245,16 @@ pub fn newest<S: Stored>(
     }
 }
 
-/// As [`newest`], and nothing as well after a cut in the very first write, so that the device begins again.
+/// As [`newest`], and nothing as well after a cut in the very first write, so that the device
+/// begins again.
 ///
-/// For a party that writes the first slot, then the second, then acts, and whose first write has number 1.
+/// For a party that writes the first slot, then the second, then acts, and whose first write has
+/// number 1.
 ///
-/// **Privacy**: one accident alone never looks like a first write. A state is forgotten only if a cut leaves the
-/// *second* slot erased, the first rots before the next boot, and either that rot makes its number 1, or the state had
-/// been written once and the second slot was being mended because it had rotted too. A party for which that is too
-/// likely takes [`newest`] and refuses.
+/// **Privacy**: one accident alone never looks like a first write. A state is forgotten only if a
+/// cut leaves the *second* slot erased, the first rots before the next boot, and either that rot
+/// makes its number 1, or the state had been written once and the second slot was being mended
+/// because it had rotted too. A party for which that is too likely takes [`newest`] and refuses.
 ///
 /// **Errors**: as [`newest`], without [`SnapshotError::FirstWrite`].
 ///
@@ -271,8 +281,9 @@ pub fn newest_or_first<S: Stored>(
     }
 }
 
-/// Whether a torn first slot is one of number 1, as far as its number was written, and the second is erased to its end.
-/// What was acted on, before a later write erased the second slot, was replaced in the first by a number of 2 or more.
+/// Whether a torn first slot is one of number 1, as far as its number was written, and the second
+/// is erased to its end. What was acted on, before a later write erased the second slot, was
+/// replaced in the first by a number of 2 or more.
 fn first_was_cut([first, second]: [&[u8]; 2]) -> bool {
     let erased = |bytes: &[u8]| {
         bytes.iter().all(|byte| *byte == 0xff) || bytes.iter().all(|byte| *byte == 0)
@@ -337,7 +348,8 @@ mod tests {
         assert_eq!(write(&ITEM, 1, &agreement(), &mut [0; 20]), Err(short));
     }
 
-    /// Whatever the power did: no cut and no changed bit is taken for a state, and nothing is taken for another's.
+    /// Whatever the power did: no cut and no changed bit is taken for a state, and nothing is taken
+    /// for another's.
     #[test]
     fn every_cut_and_every_bit_flip_is_refused() {
         let slot = written(7);
@@ -388,7 +400,8 @@ mod tests {
         assert_eq!(newest(&torn, &torn), Err(SnapshotError::Checksum));
     }
 
-    /// Wherever the very first write is cut, the device begins again; whatever else is torn is refused.
+    /// Wherever the very first write is cut, the device begins again; whatever else is torn is
+    /// refused.
     #[test]
     fn a_first_write_that_was_cut_off_at_any_byte_may_begin_again() {
         let cut = |number, at: usize, rest: u8| {
@@ -412,8 +425,8 @@ mod tests {
                     "{at} {rest}"
                 );
                 assert_eq!(or_first(&torn, &erased), Ok(None), "{at} {rest}");
-                // What a first write never leaves: the second slot torn, not erased to its end, or in the first one's
-                // place.
+                // What a first write never leaves: the second slot torn, not erased to its end, or
+                // in the first one's place.
                 let mut marked = erased.clone();
                 *marked.last_mut().unwrap() ^= 1;
                 for (a, b) in [(&torn, &torn), (&torn, &marked), (&erased, &torn)] {
@@ -422,8 +435,8 @@ mod tests {
                 assert_eq!(or_first(&torn, &written(4)), Ok(Some((4, ITEM))));
             }
         }
-        // A state that was acted on, and rotted while a cut had left the second slot erased: no bit of it passes for a
-        // start, but for one that makes its number 1.
+        // A state that was acted on, and rotted while a cut had left the second slot erased: no bit
+        // of it passes for a start, but for one that makes its number 1.
         let erased = std::vec![0xff; max_bytes::<Item>()];
         for number in [0, 2, 3, 9, 257, 65_537] {
             for bit in 0..8 * used {

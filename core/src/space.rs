@@ -1,19 +1,22 @@
-//! What is searched: real numbers, whole numbers, categories and ordered levels, in the units of a user.
+//! What is searched: real numbers, whole numbers, categories and ordered levels, in the units of a
+//! user.
 //!
-//! A [`Space`] generalises [`BoxDomain`]: everything above it works on the unit box, and the space translates. Names of
-//! axes and of choices belong to the host; here a choice is its number, from 0. An axis may be *context*: its value is
-//! given with every question (the load, the temperature outside) and is not searched.
+//! A [`Space`] generalises [`BoxDomain`]: everything above it works on the unit box, and the space
+//! translates. Names of axes and of choices belong to the host; here a choice is its number,
+//! from 0. An axis may be *context*: its value is given with every question (the load, the
+//! temperature outside) and is not searched.
 //!
-//! **Equation**: an axis with ends a < b has the unit coordinate u(x) = (x − a)/(b − a), or (ln x − ln a)/(ln b − ln a) on
-//! a logarithmic scale. The numbers low..=high of a whole axis have the ends low − ½ and high + ½; the choices 0..k of a
-//! category, and ordered levels, −½ and k − ½. The value of u is the number whose cell holds u, so every one of them has
-//! an equal share (of the logarithm, where that is taken), and its own coordinate is the middle of its cell. That is the
-//! rounding of Garrido-Merchán and Hernández-Lobato, 2020: a surrogate that sees snapped coordinates alone believes the
-//! same of everything that rounds to one question.
+//! **Equation**: an axis with ends a < b has the unit coordinate u(x) = (x − a)/(b − a), or (ln x −
+//! ln a)/(ln b − ln a) on a logarithmic scale. The numbers low..=high of a whole axis have the ends
+//! low − ½ and high + ½; the choices 0..k of a category, and ordered levels, −½ and k − ½. The
+//! value of u is the number whose cell holds u, so every one of them has an equal share (of the
+//! logarithm, where that is taken), and its own coordinate is the middle of its cell. That is the
+//! rounding of Garrido-Merchán and Hernández-Lobato, 2020: a surrogate that sees snapped
+//! coordinates alone believes the same of everything that rounds to one question.
 //!
-//! **Numerics**: coordinates are computed in the format asked for, with the logarithm of [`crate::math`], hence the same
-//! bits on every target. Whole numbers and choices come back exactly; [`Space::check_format`] refuses what a format does
-//! not resolve.
+//! **Numerics**: coordinates are computed in the format asked for, with the logarithm of
+//! [`crate::math`], hence the same bits on every target. Whole numbers and choices come back
+//! exactly; [`Space::check_format`] refuses what a format does not resolve.
 //!
 //! ```
 //! use sordino_core::space::{Axis, Space};
@@ -69,7 +72,8 @@ pub enum Kind {
         /// Number of choices.
         choices: u32,
     },
-    /// One of `levels` things in an order, at equal distances, called 0..`levels`; 1 to [`CHOICES_MAX`].
+    /// One of `levels` things in an order, at equal distances, called 0..`levels`; 1 to
+    /// [`CHOICES_MAX`].
     Ordinal {
         /// Number of levels.
         levels: u32,
@@ -210,7 +214,8 @@ impl Axis {
         if self.log { x.ln() } else { x }
     }
 
-    /// The ends of the axis, scaled: those of its values, half a step further out if they are counted.
+    /// The ends of the axis, scaled: those of its values, half a step further out if they are
+    /// counted.
     fn ends<T: Scalar>(&self) -> (T, T) {
         let out = if self.count().is_some() {
             T::ONE / (T::ONE + T::ONE)
@@ -231,7 +236,8 @@ impl Axis {
         }
     }
 
-    /// The number, from the least one, of a value of this axis; of any other the next below that there is.
+    /// The number, from the least one, of a value of this axis; of any other the next below that
+    /// there is.
     fn index<T: Scalar>(&self, value: T) -> u32 {
         let last = self.count().unwrap_or(1).saturating_sub(1);
         (value - self.low::<T>()).to_u32().min(last)
@@ -289,7 +295,8 @@ impl Axis {
         if count < 2 {
             return true;
         }
-        // Neighbours are nearest to each other at the upper end, in both scales, and farthest from 0 at one of both.
+        // Neighbours are nearest to each other at the upper end, in both scales, and farthest from
+        // 0 at one of both.
         let apart = self.unit_of(high) - self.unit_of(high - T::ONE);
         let margin = T::from_u32(8) * T::EPSILON;
         let exact = |x: i32| x.unsigned_abs() <= 1 << 24 || T::BYTES == 8;
@@ -308,8 +315,8 @@ fn whole<T: Scalar>(x: i32) -> T {
 
 /// Up to [`DIM_MAX`] axes, of which at least one is searched.
 ///
-/// A point in the user's units has one number an axis, the number of the choice for a category or a level; a unit point
-/// has one coordinate in [0, 1] an axis.
+/// A point in the user's units has one number an axis, the number of the choice for a category or a
+/// level; a unit point has one coordinate in [0, 1] an axis.
 ///
 /// ```
 /// use sordino_core::space::{Axis, Space};
@@ -361,8 +368,9 @@ impl From<BoxDomain> for Space {
 impl Space {
     /// The space with these axes.
     ///
-    /// **Errors**: [`SpaceError`] naming the first axis that is none: no axis or too many, none that is searched, bounds
-    /// that are not finite with low < high, a logarithm of what is not positive or has no scale, no choice or too many.
+    /// **Errors**: [`SpaceError`] naming the first axis that is none: no axis or too many, none
+    /// that is searched, bounds that are not finite with low < high, a logarithm of what is not
+    /// positive or has no scale, no choice or too many.
     pub fn new(axes: &[Axis]) -> Result<Self, SpaceError> {
         let list: Axes = match heapless::Vec::from_slice(axes) {
             Ok(list) if !axes.is_empty() => list,
@@ -396,12 +404,14 @@ impl Space {
             .map(|(place, _)| place)
     }
 
-    /// Whether `axis` is a category: a kernel asks there whether two coordinates are equal, and not how far apart.
+    /// Whether `axis` is a category: a kernel asks there whether two coordinates are equal, and not
+    /// how far apart.
     pub fn is_category(&self, axis: usize) -> bool {
         self.axes.get(axis).is_some_and(Axis::is_category)
     }
 
-    /// Number of different questions under one context, saturating; `None` if an axis that is searched is real.
+    /// Number of different questions under one context, saturating; `None` if an axis that is
+    /// searched is real.
     pub fn count(&self) -> Option<u64> {
         let mut product = 1u64;
         for axis in self.axes.iter().filter(|axis| !axis.context) {
@@ -410,11 +420,11 @@ impl Space {
         Some(product)
     }
 
-    /// Whether `point`, in the user's units, can be asked: one number an axis, each of its range, whole or the number of
-    /// a choice where it has to be.
+    /// Whether `point`, in the user's units, can be asked: one number an axis, each of its range,
+    /// whole or the number of a choice where it has to be.
     ///
-    /// **Errors**: [`SpaceError::Coordinates`]; [`SpaceError::Value`] naming the first axis, its value and what it
-    /// admits. NaN is outside of every range.
+    /// **Errors**: [`SpaceError::Coordinates`]; [`SpaceError::Value`] naming the first axis, its
+    /// value and what it admits. NaN is outside of every range.
     pub fn check<T: Scalar>(&self, point: &[T]) -> Result<(), SpaceError> {
         if point.len() != self.dim() {
             return Err(SpaceError::Coordinates {
@@ -444,22 +454,23 @@ impl Space {
         Some(what.unit_of(what.nth::<T>(index.min(last))))
     }
 
-    /// The value of `axis` at the coordinate `unit`, in the user's units and within the range; coordinates outside
-    /// [0, 1] are those of the nearer end, NaN is that of the lower one. `None` if there is no such axis.
+    /// The value of `axis` at the coordinate `unit`, in the user's units and within the range;
+    /// coordinates outside [0, 1] are those of the nearer end, NaN is that of the lower one. `None`
+    /// if there is no such axis.
     pub fn from_unit<T: Scalar>(&self, axis: usize, unit: T) -> Option<T> {
         // NaN does not compare, so it is the ZERO that stays.
         Some(self.axes.get(axis)?.value_at(T::ZERO.max(unit).min(T::ONE)))
     }
 
-    /// The coordinate of a value of `axis`: the inverse of [`Space::from_unit`], exactly for whole numbers and choices,
-    /// within rounding for real numbers. `None` if there is no such axis.
+    /// The coordinate of a value of `axis`: the inverse of [`Space::from_unit`], exactly for whole
+    /// numbers and choices, within rounding for real numbers. `None` if there is no such axis.
     pub fn to_unit<T: Scalar>(&self, axis: usize, value: T) -> Option<T> {
         Some(self.axes.get(axis)?.unit_of(value))
     }
 
-    /// Moves every coordinate of a unit point to that of the question it rounds to: the middle of its cell for whole
-    /// numbers and choices, itself for real numbers of [0, 1]. What was snapped stays. Coordinates beyond the last axis
-    /// stay too.
+    /// Moves every coordinate of a unit point to that of the question it rounds to: the middle of
+    /// its cell for whole numbers and choices, itself for real numbers of [0, 1]. What was snapped
+    /// stays. Coordinates beyond the last axis stay too.
     pub fn snap<T: Scalar>(&self, point: &mut [T]) {
         for (axis, u) in self.axes.iter().zip(point) {
             *u = T::ZERO.max(*u).min(T::ONE);
@@ -469,8 +480,9 @@ impl Space {
         }
     }
 
-    /// Coordinates that lie next to `unit` on an axis of whole numbers or levels (one or two of them); all other choices
-    /// of a category; nothing for real numbers or where there is no such axis. For a local search.
+    /// Coordinates that lie next to `unit` on an axis of whole numbers or levels (one or two of
+    /// them); all other choices of a category; nothing for real numbers or where there is no such
+    /// axis. For a local search.
     pub fn neighbours<T: Scalar>(&self, axis: usize, unit: T) -> impl Iterator<Item = T> {
         let known = self
             .axes
@@ -488,8 +500,9 @@ impl Space {
             .map(move |other| what.unit_of(what.nth::<T>(other)))
     }
 
-    /// Whether the format of `T` tells every two values of each axis apart, and their coordinates: 1e9 and 1e9 + 1 are
-    /// one number in `f32`, and so are the coordinates of a million whole numbers.
+    /// Whether the format of `T` tells every two values of each axis apart, and their coordinates:
+    /// 1e9 and 1e9 + 1 are one number in `f32`, and so are the coordinates of a million whole
+    /// numbers.
     ///
     /// **Errors**: [`SpaceError::Format`].
     pub fn check_format<T: Scalar>(&self) -> Result<(), SpaceError> {

@@ -1,11 +1,12 @@
 //! Versioned frames: what goes over a link.
 //!
-//! **Layout**: header (postcard, the version byte first), payload (little-endian numbers, borrowed on reading), CRC-32C
-//! of both (little-endian). Serial links wrap a frame in COBS; nothing here needs it. Integrity against accidents only:
-//! a link that must resist an adversary brings its own authentication.
+//! **Layout**: header (postcard, the version byte first), payload (little-endian numbers, borrowed
+//! on reading), CRC-32C of both (little-endian). Serial links wrap a frame in COBS; nothing here
+//! needs it. Integrity against accidents only: a link that must resist an adversary brings its own
+//! authentication.
 //!
-//! Lengths are bounded before anything is read: a frame promises its payload's length in the header, and a reader says
-//! beforehand how long it may be.
+//! Lengths are bounded before anything is read: a frame promises its payload's length in the
+//! header, and a reader says beforehand how long it may be.
 //!
 //! ```
 //! use sordino_core::wire::{Header, Kind, ScalarTag, VERSION, decode, encode, frame_len_max};
@@ -38,7 +39,8 @@ pub const VERSION: u8 = 2;
 /// Bytes no header exceeds.
 pub const HEADER_MAX: usize = 53;
 const CRC_LEN: usize = 4;
-/// Bytes of a checksum that are looked up together: on a host sixteen, with 16 kB of tables; on a device one, with 1 kB.
+/// Bytes of a checksum that are looked up together: on a host sixteen, with 16 kB of tables; on a
+/// device one, with 1 kB.
 const CRC_STEP: usize = if cfg!(feature = "dispatch") { 16 } else { 1 };
 static CRC32C: Crc<u32, Table<CRC_STEP>> = Crc::<u32, Table<CRC_STEP>>::new(&CRC_32_ISCSI);
 
@@ -46,8 +48,8 @@ static CRC32C: Crc<u32, Table<CRC_STEP>> = Crc::<u32, Table<CRC_STEP>>::new(&CRC
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Kind {
-    /// What an agent contributes to a release: M weights, a joint vector of M + 1 numbers, or no numbers if it has nothing
-    /// to give.
+    /// What an agent contributes to a release: M weights, a joint vector of M + 1 numbers, or no
+    /// numbers if it has nothing to give.
     Upload,
     /// What a release made known: P·M numbers of draws, or the M + 1 sums of a federated prior.
     Broadcast,
@@ -57,9 +59,11 @@ pub enum Kind {
     Report,
     /// A learner's or modeler's query.
     Query,
-    /// What a release of a campaign is made with, for agents that do not compute it: κ, C and M weights.
+    /// What a release of a campaign is made with, for agents that do not compute it: κ, C and M
+    /// weights.
     Opening,
-    /// A prior file for those who read no safetensors: what [`PriorNumbers::read`](crate::prior::PriorNumbers::read) reads.
+    /// A prior file for those who read no safetensors: what
+    /// [`PriorNumbers::read`](crate::prior::PriorNumbers::read) reads.
     Prior,
 }
 
@@ -103,13 +107,15 @@ pub struct Header {
     pub kind: Kind,
     /// Format of the numbers that follow.
     pub scalar: ScalarTag,
-    /// Random number of this deployment, public, so that frames of another one are refused. A server draws it once when
-    /// it is set up, from entropy. **Never a seed**: anybody who sees a frame would know every draw that follows from it.
+    /// Random number of this deployment, public, so that frames of another one are refused. A
+    /// server draws it once when it is set up, from entropy. **Never a seed**: anybody who sees a
+    /// frame would know every draw that follows from it.
     pub deployment: u64,
     /// [`config_id`] of what both sides agreed on.
     pub config: u64,
-    /// First 64 bits of the digest of all broadcasts, this one among them; of an upload, of those its sender knows. Two
-    /// histories under one name are found out by it. 0 where there is no history.
+    /// First 64 bits of the digest of all broadcasts, this one among them; of an upload, of those
+    /// its sender knows. Two histories under one name are found out by it. 0 where there is no
+    /// history.
     pub chain: u64,
     /// Sender or addressee; a broadcast carries 0.
     pub agent: u32,
@@ -208,7 +214,8 @@ impl fmt::Display for WireError {
 
 impl core::error::Error for WireError {}
 
-/// Bytes a frame of `len` numbers takes at most; [`usize::MAX`], which no buffer has, where the address space ends.
+/// Bytes a frame of `len` numbers takes at most; [`usize::MAX`], which no buffer has, where the
+/// address space ends.
 pub const fn frame_len_max(scalar: ScalarTag, len: usize) -> usize {
     scalar
         .bytes()
@@ -218,8 +225,9 @@ pub const fn frame_len_max(scalar: ScalarTag, len: usize) -> usize {
 
 /// Bytes of a frame with a header of `header_len` bytes and `len` numbers.
 ///
-/// **Errors**: [`WireError::TooLong`] with the most numbers that fit, if the frame exceeds `bytes_max`, the end of the
-/// address space: 2³² − 1 on most devices, where 2²⁹ numbers of 8 bytes would otherwise count as none.
+/// **Errors**: [`WireError::TooLong`] with the most numbers that fit, if the frame exceeds
+/// `bytes_max`, the end of the address space: 2³² − 1 on most devices, where 2²⁹ numbers of 8 bytes
+/// would otherwise count as none.
 fn frame_len(
     header_len: usize,
     scalar: ScalarTag,
@@ -244,7 +252,8 @@ fn frame_len(
     Ok(needed as usize)
 }
 
-/// Writes a frame and returns its length. `header.len` and `header.scalar` are set from the payload.
+/// Writes a frame and returns its length. `header.len` and `header.scalar` are set from the
+/// payload.
 ///
 /// **Errors**: [`WireError::Buffer`], [`WireError::TooLong`].
 pub fn encode<T: Scalar>(
@@ -350,8 +359,8 @@ impl Payload<'_> {
         self.bytes
     }
 
-    /// Copies the numbers into `out`, which must have their number and format. The numbers are not judged: whether NaN
-    /// is an error or a silent zero is the receiving party's rule.
+    /// Copies the numbers into `out`, which must have their number and format. The numbers are not
+    /// judged: whether NaN is an error or a silent zero is the receiving party's rule.
     ///
     /// **Errors**: [`WireError::Payload`]; `out` is untouched then.
     pub fn read<T: Scalar>(&self, out: &mut [T]) -> Result<(), WireError> {
@@ -374,12 +383,14 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     CRC32C.checksum(bytes)
 }
 
-/// First 64 bits of the digest of a value's postcard form: both sides of a link compare it before anything else.
+/// First 64 bits of the digest of a value's postcard form: both sides of a link compare it before
+/// anything else.
 pub fn config_id<V: Serialize>(value: &V) -> u64 {
     prefix(&Digest::of(value))
 }
 
-/// First 64 bits of a digest, as frames carry them: enough to tell accidents, and never the only comparison.
+/// First 64 bits of a digest, as frames carry them: enough to tell accidents, and never the only
+/// comparison.
 pub fn prefix(digest: &Digest) -> u64 {
     digest
         .0

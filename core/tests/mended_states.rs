@@ -1,4 +1,5 @@
-//! Stored states of reporter, curator, publisher, modeler and tuner are judged: what cannot be is refused by name.
+//! Stored states of reporter, curator, publisher, modeler and tuner are judged: what cannot be is
+//! refused by name.
 
 use sordino_core::kernel::SquaredExponential;
 use sordino_core::local::ReporterState;
@@ -21,7 +22,8 @@ fn from<'de, S: serde::Deserialize<'de>>(
     postcard::from_bytes(postcard::to_slice(parts, bytes).unwrap()).ok()
 }
 
-/// Before the mend the first of these, 1,000 reports with nothing spent, came back with its whole budget left.
+/// Before the mend the first of these, 1,000 reports with nothing spent, came back with its whole
+/// budget left.
 #[test]
 fn mended_a_reporter_with_more_reports_than_budget_spent_is_refused() {
     const ONE: u64 = 1 << 20;
@@ -33,7 +35,8 @@ fn mended_a_reporter_with_more_reports_than_budget_spent_is_refused() {
     assert_eq!(read(0, ONE, 1000), None);
     assert_eq!(read(999, ONE, 1000), None);
     assert_eq!(read(0, u64::MAX, 0), None);
-    // Negative controls: what a reporter can be; a budget beyond its end admits nothing; zeroed flash neither.
+    // Negative controls: what a reporter can be; a budget beyond its end admits nothing; zeroed
+    // flash neither.
     assert_eq!(
         read(1000, ONE, 1000),
         Some((1000, 1.0 - 1000.0 / ONE as f64))
@@ -116,7 +119,8 @@ fn mended_a_publisher_without_its_scores_is_refused() {
         attach(0, 2, 0, [11, -1, -2]),
         refused("number of scores out of range 2 is outside 0..=0")
     );
-    // Negative controls: scores that are there; a fresh one clears what lies in its slices; one that is done needs none.
+    // Negative controls: scores that are there; a fresh one clears what lies in its slices; one
+    // that is done needs none.
     for (phase, scored, failed, levels) in [
         (0, 2, 2, [4, -1, 10]),
         (1, 3, 0, [0; 3]),

@@ -1,9 +1,10 @@
 //! Pictures of sordino as PDF and PNG.
 //!
-//! `sordino report --format pdf|png` lays a picture out as SVG and hands that to the program `sordino-figures`, so that what
-//! draws fonts and pixels is no part of the simulator. Type is DejaVu Sans wherever it is installed, otherwise Liberation
-//! Sans: the two fonts in which every text of every picture is tested to have room. Without both a picture is refused:
-//! another font could cut texts off. In a PDF they are embedded, text stays text; in a PNG they are pixels.
+//! `sordino report --format pdf|png` lays a picture out as SVG and hands that to the program
+//! `sordino-figures`, so that what draws fonts and pixels is no part of the simulator. Type is
+//! DejaVu Sans wherever it is installed, otherwise Liberation Sans: the two fonts in which every
+//! text of every picture is tested to have room. Without both a picture is refused: another font
+//! could cut texts off. In a PDF they are embedded, text stays text; in a PNG they are pixels.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The digest table in WebAssembly, as text that JavaScript fetches byte by byte: no imports, no memory shared.
+//! The digest table in WebAssembly, as text that JavaScript fetches byte by byte: no imports, no
+//! memory shared.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;

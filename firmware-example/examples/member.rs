@@ -1,5 +1,5 @@
-//! A member of a federation that keeps nothing but its flash from one step to the next, and the server on the other
-//! side of the link: frames go there and come back.
+//! A member of a federation that keeps nothing but its flash from one step to the next, and the
+//! server on the other side of the link: frames go there and come back.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use firmware_example::program::Say;

@@ -1,7 +1,9 @@
-//! An agent, an agent of a federated prior, a reporter and an optimizer, each reset at every one of its steps. On a device the reset is the processor's.
+//! An agent, an agent of a federated prior, a reporter and an optimizer, each reset at every one of
+//! its steps. On a device the reset is the processor's.
 //!
-//! One line for each: its digest without a reset, how many steps it takes, how many measurements. They are the same on
-//! every target; a device then adds how often it was reset. The exit code says whether all runs came to the same end.
+//! One line for each: its digest without a reset, how many steps it takes, how many measurements.
+//! They are the same on every target; a device then adds how often it was reset. The exit code says
+//! whether all runs came to the same end.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use firmware_example::reset::{Flash, SLOT, SLOTS, Stop, World, agent, optimizer, prior, reporter};
@@ -104,8 +106,8 @@ mod device {
 
     const MAGIC: [u32; 4] = [0x5ee1_0de5, 0x0bad_cafe, 0x7357_ab1e, 0x0d15_ea5e];
 
-    // SAFETY: the section exists for this and is not initialised at boot: memory that keeps its content over a reset
-    // stands for flash and for the world.
+    // SAFETY: the section exists for this and is not initialised at boot: memory that keeps its
+    // content over a reset stands for flash and for the world.
     #[unsafe(link_section = ".uninit.kept")]
     static mut KEPT: MaybeUninit<Kept> = MaybeUninit::uninit();
 
@@ -119,9 +121,9 @@ mod device {
     #[entry]
     fn main() -> ! {
         static mut MEMORY: Memory = Memory::new();
-        // SAFETY: this is the only place that names `KEPT`, and `main` runs once a boot. Nothing but the magic words,
-        // integers, is read before they are right, and where they are right this program wrote the rest: no reset
-        // happens inside `write`.
+        // SAFETY: this is the only place that names `KEPT`, and `main` runs once a boot. Nothing
+        // but the magic words, integers, is read before they are right, and where they are right
+        // this program wrote the rest: no reset happens inside `write`.
         let kept = unsafe {
             let place = (&raw mut KEPT).cast::<Kept>();
             if (&raw const (*place).magic).read_volatile() != MAGIC {
@@ -207,7 +209,8 @@ mod device {
             ));
             return kept.begin(Some(0));
         };
-        // A reporter that had paid and was cut off says the same in the end: its noise is the simulation's.
+        // A reporter that had paid and was cut off says the same in the end: its noise is the
+        // simulation's.
         let again = kept.world.measured - kept.measured.min(kept.world.measured);
         if kept.world.digest() != kept.digest || again > 1 || !kept.cut_off {
             say(format_args!(

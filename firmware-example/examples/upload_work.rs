@@ -1,7 +1,7 @@
 //! Uploads on a host, for callgrind: `upload_work server|leaky f32|f64 KIND selected|passed CALLS`.
 //!
-//! Only what happens inside [`counted`] is the upload; `tests/tests/it/upload_work.rs` has valgrind count there and nowhere
-//! else. On a device this is `cargo fw`.
+//! Only what happens inside [`counted`] is the upload; `tests/tests/it/upload_work.rs` has valgrind
+//! count there and nowhere else. On a device this is `cargo fw`.
 
 use std::hint::black_box;
 use std::process::ExitCode;

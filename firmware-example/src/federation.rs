@@ -1,12 +1,14 @@
-//! One agent through a federation of which everything else is a script: the server's broadcasts, the values of its own
-//! observations, and what the other agents are known by, their leaves of the transcript.
+//! One agent through a federation of which everything else is a script: the server's broadcasts,
+//! the values of its own observations, and what the other agents are known by, their leaves of the
+//! transcript.
 //!
-//! The agent decides for itself, so the chain of digests comes out as in `sordino run firmware` only if every query and
-//! every uploaded weight has the same bits.
+//! The agent decides for itself, so the chain of digests comes out as in `sordino run firmware`
+//! only if every query and every uploaded weight has the same bits.
 //!
-//! **Script** (`federation.bin`, written by `cargo xtask firmware --write`): a postcard [`Header`]; then for every round
-//! t = 0..=T the agent's observed values (`f32`, little-endian: N_init in round 0, then one), the other agents' leaves
-//! (32 bytes each, in agent order), and after every round but the last the broadcast (P·M `f32`).
+//! **Script** (`federation.bin`, written by `cargo xtask firmware --write`): a postcard [`Header`];
+//! then for every round t = 0..=T the agent's observed values (`f32`, little-endian: N_init in
+//! round 0, then one), the other agents' leaves (32 bytes each, in agent order), and after every
+//! round but the last the broadcast (P·M `f32`).
 
 use core::fmt;
 
@@ -162,8 +164,8 @@ pub fn play(
     })
 }
 
-/// Plays a script up to the end of round `last` < T and hands on the waiting agent, the broadcast that it waits for and
-/// the value it will observe.
+/// Plays a script up to the end of round `last` < T and hands on the waiting agent, the broadcast
+/// that it waits for and the value it will observe.
 ///
 /// **Errors**: [`ScriptError`].
 pub fn play_until(
@@ -190,7 +192,8 @@ pub fn play_until(
     })
 }
 
-/// Reads the header and puts a fresh agent together with the rest of the script and the place for broadcasts.
+/// Reads the header and puts a fresh agent together with the rest of the script and the place for
+/// broadcasts.
 fn with_agent<R>(
     script: &[u8],
     storage: &mut [f32],
@@ -223,7 +226,8 @@ fn with_agent<R>(
     act(&header, Reader(body), &mut agent, broadcast)
 }
 
-/// Takes the agent through round t and returns the next link of the chain; `broadcast` is replaced by the next one.
+/// Takes the agent through round t and returns the next link of the chain; `broadcast` is replaced
+/// by the next one.
 fn one_round(
     header: &Header,
     round: u32,
@@ -285,8 +289,8 @@ fn one_round(
     Ok(chain)
 }
 
-/// The leaf of the only block: the agent's own among those of the script. Apart, so that its frame does not lie on the
-/// stack beside that of the round.
+/// The leaf of the only block: the agent's own among those of the script. Apart, so that its frame
+/// does not lie on the stack beside that of the round.
 #[inline(never)]
 fn block_leaf(
     header: &Header,

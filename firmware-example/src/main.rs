@@ -11,7 +11,8 @@ use sordino_core::dispatch::Width;
 
 #[cfg(not(target_os = "none"))]
 fn main() {
-    // Read by the programs of hosts too (`sordino_host::width`); the digests are the same at every width.
+    // Read by the programs of hosts too (`sordino_host::width`); the digests are the same at every
+    // width.
     let widths = Width::ALL
         .into_iter()
         .filter(|width| *width <= Width::widest())

@@ -3,8 +3,8 @@
 /// Where a program's lines go.
 pub type Say<'s> = &'s mut dyn FnMut(core::fmt::Arguments<'_>);
 
-/// Makes `main` of a function `fn(Say<'_>) -> Result<(), E>`: its lines and its error go to standard output, on a device
-/// by semihosting, and the exit code says how it ended.
+/// Makes `main` of a function `fn(Say<'_>) -> Result<(), E>`: its lines and its error go to
+/// standard output, on a device by semihosting, and the exit code says how it ended.
 #[macro_export]
 macro_rules! program {
     ($run:ident) => {

@@ -1,7 +1,8 @@
-//! One upload to a server, with the sender in the secret sample and outside it: what both must cost alike.
+//! One upload to a server, with the sender in the secret sample and outside it: what both must cost
+//! alike.
 //!
-//! The count is the caller's: the device reads a timer that ticks with instructions, the host runs under callgrind
-//! (`tests/tests/it/upload_work.rs`).
+//! The count is the caller's: the device reads a timer that ticks with instructions, the host runs
+//! under callgrind (`tests/tests/it/upload_work.rs`).
 
 use core::hint::black_box;
 
@@ -24,7 +25,8 @@ const AGENT: u32 = 0;
 const CLIPPING_NORM: f64 = 6.0;
 /// Sampling probability.
 const HALF: f64 = 0.5;
-/// Seeds that are tried for a coin of probability one half; all may fail once in 2⁶⁴ runs of the tests.
+/// Seeds that are tried for a coin of probability one half; all may fail once in 2⁶⁴ runs of the
+/// tests.
 const SEEDS: u64 = 64;
 
 /// What is special about the vector.
@@ -74,13 +76,14 @@ pub struct Storage<'a, T> {
     pub vector: &'a mut [T],
 }
 
-/// Equal to within a thousandth of the larger: what the counts of selected and other uploads must be.
+/// Equal to within a thousandth of the larger: what the counts of selected and other uploads must
+/// be.
 pub fn alike(a: u32, b: u32) -> bool {
     u64::from(a.abs_diff(b)) * 1000 <= u64::from(a.max(b))
 }
 
-/// Opens a server with agent 0 in the secret sample or outside it and hands `measure` the one call in which it takes
-/// agent 0's upload; `seed` goes on to the next coin, so that calls differ.
+/// Opens a server with agent 0 in the secret sample or outside it and hands `measure` the one call
+/// in which it takes agent 0's upload; `seed` goes on to the next coin, so that calls differ.
 ///
 /// **Errors**: [`UploadError`].
 pub fn once<T: Scalar>(

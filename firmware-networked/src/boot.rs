@@ -1,4 +1,5 @@
-//! From reset to the end of the federation: what is in flash, a connection, one request after the other.
+//! From reset to the end of the federation: what is in flash, a connection, one request after the
+//! other.
 
 use core::cell::Cell;
 use core::fmt;
@@ -40,8 +41,8 @@ const PAUSE_OLDER: u64 = 2000;
 /// Between two attempts to connect, in milliseconds.
 const PAUSE: u64 = 200;
 
-/// Numbers of the device, in double precision: all that a site has of 50 landmarks, ten points and four dimensions, and a search with
-/// the file in single precision, or without it in either.
+/// Numbers of the device, in double precision: all that a site has of 50 landmarks, ten points and
+/// four dimensions, and a search with the file in single precision, or without it in either.
 const NUMBERS: usize = 2800;
 
 /// The numbers and buffers of the device, in one static.
@@ -397,7 +398,8 @@ fn session<R>(
     act(own, &mut tls, buffer)
 }
 
-/// The agreement of an earlier boot. Its digest is in the invitation: whatever else lies there is not taken for it.
+/// The agreement of an earlier boot. Its digest is in the invitation: whatever else lies there is
+/// not taken for it.
 fn kept(flash: &[u8], own: &Own<'_>) -> Option<Agreement> {
     let (agreement, _) = postcard::take_from_bytes::<Agreement>(flash).ok()?;
     (agreement.digest() == own.invitation.terms
@@ -465,7 +467,8 @@ fn take_part<S: Read + Write>(
         let is_changed = match want {
             Want::Done => return Ok(()),
             Want::Refused => return Err(Fatal::Refused(403).into()),
-            // Before the connection is made again there is a pause anyway; one that is kept costs the server a place.
+            // Before the connection is made again there is a pause anyway; one that is kept costs
+            // the server a place.
             Want::Wait(until) => {
                 pause(until);
                 false
@@ -514,7 +517,8 @@ fn ask<S: Read + Write>(
             party.exchange().later(answer.later_ms, now());
             return Ok(false);
         }
-        // A key that the server has not seen: shown once in a boot with the token that makes it known.
+        // A key that the server has not seen: shown once in a boot with the token that makes it
+        // known.
         (403, _, _) if !*enrolled => {
             enrol(own, tls, buffer)?;
             *enrolled = true;
@@ -579,7 +583,8 @@ fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Resu
     } = own.invitation;
     let path = format_args!("/v1/{deployment:016x}/enrol/{slot}");
     let mut shown: Vec<u8, 48> = Vec::new();
-    // The key of its masks follows where there are two servers: one of them tells the other. Both fit.
+    // The key of its masks follows where there are two servers: one of them tells the other. Both
+    // fit.
     let masks = helper.map(|_| own.masks.public_key().0);
     let fits = shown
         .extend_from_slice(token)

@@ -13,7 +13,8 @@ use crate::{search, site};
 
 const NO_NUMBERS: Fatal = Fatal::Given("a campaign, and neither its landmarks nor points");
 
-/// A site of real values, which goes on with the file when it is done with its server: how many points were measured.
+/// A site of real values, which goes on with the file when it is done with its server: how many
+/// points were measured.
 ///
 /// **Errors**: [`Fatal`].
 pub fn served(

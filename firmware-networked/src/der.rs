@@ -1,5 +1,5 @@
-//! As much of X.509 as a pinned key needs: where the key is in a certificate, and a certificate around a key. Nothing else
-//! in a certificate is looked at, here as on the server.
+//! As much of X.509 as a pinned key needs: where the key is in a certificate, and a certificate
+//! around a key. Nothing else in a certificate is looked at, here as on the server.
 
 use heapless::Vec;
 use p256::ecdsa::{DerSignature, SigningKey};
@@ -20,8 +20,8 @@ const POINT: usize = 65;
 const ALGORITHM: [u8; 12] = [
     0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02,
 ];
-/// In front of the key in a certificate of ours: version 3, number 1, algorithm, no name, from 2025 to the end of time,
-/// no name.
+/// In front of the key in a certificate of ours: version 3, number 1, algorithm, no name, from 2025
+/// to the end of time, no name.
 const FRONT: [u8; 58] =
     *b"\xa0\x03\x02\x01\x02\x02\x01\x01\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02\x30\x00\
     \x30\x20\x17\x0d250101000000Z\x18\x0f99991231235959Z\x30\x00";
@@ -46,8 +46,8 @@ fn item(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((*tag, content, after))
 }
 
-/// The public key of a certificate with its envelope (SubjectPublicKeyInfo): what a fingerprint is of. None if the bytes
-/// are no certificate.
+/// The public key of a certificate with its envelope (SubjectPublicKeyInfo): what a fingerprint is
+/// of. None if the bytes are no certificate.
 pub fn key_info(certificate: &[u8]) -> Option<&[u8]> {
     let (SEQUENCE, certificate, _) = item(certificate)? else {
         return None;
@@ -71,7 +71,8 @@ pub fn point(info: &[u8]) -> Option<&[u8; POINT]> {
     info.strip_prefix(&P256)?.try_into().ok()
 }
 
-/// A certificate around a key, signed with it; none if it were longer than [`CERTIFICATE_MAX`], which it is not.
+/// A certificate around a key, signed with it; none if it were longer than [`CERTIFICATE_MAX`],
+/// which it is not.
 pub fn certificate(key: &SigningKey) -> Option<Vec<u8, CERTIFICATE_MAX>> {
     let point = key.verifying_key().to_encoded_point(false);
     let body = [&FRONT[..], &P256, point.as_bytes()];

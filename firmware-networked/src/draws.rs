@@ -55,7 +55,8 @@ pub fn with(
     taking(&mut Party::new(agreement, machine, standing, parts)?)
 }
 
-/// The public context of the agent: features in `storage`, candidates on a grid whose digest is the agreement's.
+/// The public context of the agent: features in `storage`, candidates on a grid whose digest is the
+/// agreement's.
 fn public<'p>(
     agreement: &Agreement,
     draws: &'p DrawsProtocol,

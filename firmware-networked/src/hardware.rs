@@ -16,7 +16,8 @@ const ETHERNET: usize = 0x4020_0000;
 /// What was written before the first boot, and how much of it is read. An emulator loads it here.
 const PROVISION: usize = 0x0038_0000;
 const PROVISION_BYTES: usize = 0x1_0000;
-/// Pages that the program writes: memory of the machine that is nobody else's, and that an emulator may keep in a file.
+/// Pages that the program writes: memory of the machine that is nobody else's, and that an emulator
+/// may keep in a file.
 const FLASH: usize = 0x2100_0000;
 /// All flash that is written.
 pub const FLASH_BYTES: usize = 50 * SLOT;
@@ -27,7 +28,8 @@ pub const FILE_BYTES: usize = 1 << 13;
 /// Behind it: the agreement, if it is no longer than this.
 const AGREEMENT: usize = FILE + FILE_BYTES;
 const AGREEMENT_BYTES: usize = 1 << 10;
-/// A word of the emulator: the device resets itself again and again, after fewer steps than this; 0 is never.
+/// A word of the emulator: the device resets itself again and again, after fewer steps than this; 0
+/// is never.
 const CUTS: usize = 0x003f_0000;
 
 static MILLIS: AtomicU32 = AtomicU32::new(0);
@@ -54,9 +56,9 @@ pub fn board() -> Option<Board> {
     core.SYST.clear_current();
     core.SYST.enable_counter();
     core.SYST.enable_interrupt();
-    // SAFETY: the five ranges are memory of this machine behind the image and beside its RAM, which `memory.x` ends before them; they do not
-    // overlap, and this place, which `Peripherals::take` lets be reached once in a boot, is the only one that makes
-    // references to them.
+    // SAFETY: the five ranges are memory of this machine behind the image and beside its RAM, which
+    // `memory.x` ends before them; they do not overlap, and this place, which `Peripherals::take`
+    // lets be reached once in a boot, is the only one that makes references to them.
     let (provision, flash, file, agreement, cuts) = unsafe {
         (
             core::slice::from_raw_parts(PROVISION as *const u8, PROVISION_BYTES),
@@ -94,7 +96,8 @@ fn SysTick() {
     );
 }
 
-// SAFETY: the handler reads nothing but its argument and never returns; without it a fault would loop for ever.
+// SAFETY: the handler reads nothing but its argument and never returns; without it a fault would
+// loop for ever.
 #[exception]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     panic!("hard fault at {:#010x}", frame.pc());
@@ -126,7 +129,8 @@ impl Registers {
 
     /// The word at this offset, below 256 and a multiple of 4.
     pub fn read(&self, offset: usize) -> u32 {
-        // SAFETY: a register of the controller, 32 bits wide and aligned; `offset & 0xfc` stays in its window.
+        // SAFETY: a register of the controller, 32 bits wide and aligned; `offset & 0xfc` stays in
+        // its window.
         unsafe { ((ETHERNET + (offset & 0xfc)) as *const u32).read_volatile() }
     }
 
@@ -137,7 +141,8 @@ impl Registers {
     }
 }
 
-// SAFETY: both are symbols of the linker's script of cortex-m-rt; only their addresses are used, by `bounds`.
+// SAFETY: both are symbols of the linker's script of cortex-m-rt; only their addresses are used, by
+// `bounds`.
 unsafe extern "C" {
     /// The end of the statics, by the linker's script of cortex-m-rt.
     static mut __sheap: u32;
@@ -167,7 +172,8 @@ pub fn statics() -> usize {
 pub fn paint() {
     let top = cortex_m::register::msp::read() as usize - OWN;
     for at in (bounds().0..top).step_by(4) {
-        // SAFETY: RAM above all statics and below everything that is live on the stack; interrupts are not enabled yet.
+        // SAFETY: RAM above all statics and below everything that is live on the stack; interrupts
+        // are not enabled yet.
         unsafe { (at as *mut u32).write_volatile(PAINT) };
     }
 }

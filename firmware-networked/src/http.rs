@@ -36,7 +36,8 @@ pub struct Answer {
     pub later_ms: u64,
 }
 
-/// Asks and waits for the answer. `path` and `headers` are written into the head, each header with its line's end.
+/// Asks and waits for the answer. `path` and `headers` are written into the head, each header with
+/// its line's end.
 ///
 /// **Errors**: [`Broken`].
 pub fn request<S: Read + Write>(
@@ -50,7 +51,8 @@ pub fn request<S: Read + Write>(
     let (mut answer, mut came) = asked(stream, method, path, headers, body, buffer)?;
     answer.kept = answer.whole.min(buffer.len());
     while came < answer.whole {
-        // What has no place is read into the last bytes and forgotten; only a list of candidates is so long.
+        // What has no place is read into the last bytes and forgotten; only a list of candidates is
+        // so long.
         let from = came.min(buffer.len().saturating_sub(SPARE));
         let most = (answer.whole - came).min(buffer.len() - from);
         came += some(stream, &mut buffer[from..from + most])?;
@@ -64,7 +66,8 @@ pub fn request<S: Read + Write>(
 /// Takes a piece of an answer that lies so many bytes behind its beginning.
 pub type Sink<'s, E> = dyn FnMut(usize, &[u8]) -> Result<(), E> + 's;
 
-/// Asks for what may be longer than the buffer: `sink` gets it piece by piece, if the status is 200.
+/// Asks for what may be longer than the buffer: `sink` gets it piece by piece, if the status
+/// is 200.
 ///
 /// **Errors**: [`Broken`], or that of the sink.
 pub fn fetch<S: Read + Write, E: From<Broken>>(

@@ -1,4 +1,5 @@
-//! SMSC LAN9118, as the MPS2 boards have it, word by word and without interrupts: a device of smoltcp.
+//! SMSC LAN9118, as the MPS2 boards have it, word by word and without interrupts: a device of
+//! smoltcp.
 
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;

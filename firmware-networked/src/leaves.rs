@@ -1,4 +1,5 @@
-//! What a rehearsal wants to know of an epoch besides its answer: the leaves of the transcript, of which the simulator's digest is made.
+//! What a rehearsal wants to know of an epoch besides its answer: the leaves of the transcript, of
+//! which the simulator's digest is made.
 
 use firmware_example::reset::Flash;
 use serde::Serialize;
@@ -12,7 +13,8 @@ use sordino_core::math::Scalar;
 use crate::fatal::Fatal;
 use crate::machine::LOG;
 
-/// What follows an upload for each step of its epoch: the agent's leaf of the transcript and its best value.
+/// What follows an upload for each step of its epoch: the agent's leaf of the transcript and its
+/// best value.
 const STEP: usize = 40;
 
 /// Bytes that follow an upload.
@@ -20,8 +22,8 @@ pub fn trailer_len(protocol: &Protocol) -> usize {
     STEP * steps_max(protocol)
 }
 
-/// Appends the leaves of an epoch behind `used` bytes: how many bytes there are then. `counts` says what a value in the log counts
-/// as in the transcript.
+/// Appends the leaves of an epoch behind `used` bytes: how many bytes there are then. `counts` says
+/// what a value in the log counts as in the transcript.
 ///
 /// **Errors**: [`Fatal::Given`].
 pub fn append<T: Scalar + Serialize + DeserializeOwned>(

@@ -1,5 +1,5 @@
-//! What a [`Party`](crate::party::Party) asks of the agents of either method: beside what a member does on a link, what it
-//! keeps.
+//! What a [`Party`](crate::party::Party) asks of the agents of either method: beside what a member
+//! does on a link, what it keeps.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,8 @@ pub struct SiteState {
     pub agent: u32,
     /// Points that were measured.
     pub observations: u32,
-    /// The last release that was answered, and the first 64 bits of a digest of the answer: another is never given.
+    /// The last release that was answered, and the first 64 bits of a digest of the answer: another
+    /// is never given.
     pub answered: Option<(u32, u64)>,
 }
 
@@ -90,7 +91,8 @@ pub trait Machine: Member<f32> {
     /// The state that it works on.
     fn state(&self) -> &Self::State;
 
-    /// How its contribution to the release of its epoch becomes integers; nothing where its method knows no shares.
+    /// How its contribution to the release of its epoch becomes integers; nothing where its method
+    /// knows no shares.
     ///
     /// **Errors**: the machine's.
     fn encoding(&mut self) -> Result<Option<JointVectors>, Fatal>;

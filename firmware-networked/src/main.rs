@@ -1,5 +1,6 @@
-//! Firmware that takes part in a real federation: an agent of sordino-core behind Ethernet and TLS 1.3, with its log and its
-//! state in flash by the rules of `docs/reset.md`. It runs on `mps2-an386`, a Cortex-M4F, in QEMU.
+//! Firmware that takes part in a real federation: an agent of sordino-core behind Ethernet and TLS
+//! 1.3, with its log and its state in flash by the rules of `docs/reset.md`. It runs on
+//! `mps2-an386`, a Cortex-M4F, in QEMU.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What hides the contributions of this device where there are two servers: which masks were used is in flash before one is
-//! made.
+//! What hides the contributions of this device where there are two servers: which masks were used
+//! is in flash before one is made.
 
 use firmware_example::reset::{Flash, SLOT, Stop};
 use heapless::Vec;
@@ -27,8 +27,9 @@ pub const fn hidden_max(numbers: usize) -> usize {
 /// Bytes of a hidden contribution at most.
 pub const HIDDEN_MAX: usize = hidden_max(NUMBERS_MAX);
 
-/// The secret half of the key of this device's masks. A board draws it once, and anew whenever its pages are erased: with the
-/// same secret and without the attempts a mask would serve twice. Here it is what the device was given.
+/// The secret half of the key of this device's masks. A board draws it once, and anew whenever its
+/// pages are erased: with the same secret and without the attempts a mask would serve twice. Here
+/// it is what the device was given.
 pub fn key(secret: &[u8; 32]) -> SecretKey {
     SecretKey::new(sha256(&[b"sordino masks of a device", secret]))
 }
@@ -76,7 +77,8 @@ impl Store for Slots<'_, '_> {
 impl Masks {
     /// Those in flash; begun if nothing at all was stored before.
     ///
-    /// **Errors**: [`Fatal`]; [`Fatal::Given`] where the device has a past and does not know which masks it used.
+    /// **Errors**: [`Fatal`]; [`Fatal::Given`] where the device has a past and does not know which
+    /// masks it used.
     pub fn load(
         flash: &mut Flash<'_>,
         run: Digest,

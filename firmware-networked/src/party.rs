@@ -1,5 +1,5 @@
-//! An agent of either method with its exchange, in flash: what comes of an input is stored before it is acted upon, by the
-//! rules of `docs/reset.md`.
+//! An agent of either method with its exchange, in flash: what comes of an input is stored before
+//! it is acted upon, by the rules of `docs/reset.md`.
 //!
 //! | slots | what |
 //! |---|---|
@@ -47,7 +47,8 @@ struct Kept<S> {
 
 impl<S: State> Stored for Kept<S> {
     const KIND: u8 = S::KIND;
-    // Beside agent and exchange: how many rounds, whether there is a last one, and which; which releases.
+    // Beside agent and exchange: how many rounds, whether there is a last one, and which; which
+    // releases.
     const BODY_MAX: usize = S::BODY_MAX + <(AgentState, AgentExchange)>::BODY_MAX
         - <AgentState as Stored>::BODY_MAX
         + 2 * WORD
@@ -80,7 +81,8 @@ pub struct Standing {
 }
 
 impl<S: State> Found<S> {
-    /// What flash holds under this agreement, or a party before its beginning, which is then stored.
+    /// What flash holds under this agreement, or a party before its beginning, which is then
+    /// stored.
     ///
     /// **Errors**: [`Fatal::Flash`].
     pub fn load(flash: &mut Flash<'_>, agreement: &Agreement, first: S) -> Result<Self, Fatal> {
@@ -243,7 +245,8 @@ pub struct Party<'a, 'f, M: Machine> {
     digest: Digest,
     machine: M,
     standing: Standing,
-    /// The epoch of the last contribution that this boot hid, and what is sent: the same again, if a line broke.
+    /// The epoch of the last contribution that this boot hid, and what is sent: the same again, if
+    /// a line broke.
     hidden: Option<(u32, Vec<u8, HIDDEN_MAX>)>,
     parts: Parts<'a, 'f>,
 }
@@ -266,8 +269,8 @@ where
 {
     /// Joins a machine with how it was found and with its exchange.
     ///
-    /// **Errors**: [`Fatal::Given`] for more releases than this device keeps, answers that are too long for it, and masks where
-    /// there is one server or none where there are two.
+    /// **Errors**: [`Fatal::Given`] for more releases than this device keeps, answers that are too
+    /// long for it, and masks where there is one server or none where there are two.
     pub fn new(
         agreement: &'a Agreement,
         machine: M,
@@ -325,8 +328,8 @@ where
             .ok_or(UNCOUNTED)
     }
 
-    /// Whether a contribution to this release fits the budget that was announced. Of a plan all releases before it count, whether this
-    /// device gave to them or not.
+    /// Whether a contribution to this release fits the budget that was announced. Of a plan all
+    /// releases before it count, whether this device gave to them or not.
     fn affords(&self, release: u32) -> Result<bool, Fatal> {
         let announced = self.agreement.announced;
         let Some(epsilon_max) = announced.epsilon_max else {

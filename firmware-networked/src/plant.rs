@@ -1,5 +1,6 @@
-//! What an emulated board shows in place of a sensor where a campaign's points are its own choice: a plant that is best at the same
-//! place for every device, in a unit of its own. A board measures here.
+//! What an emulated board shows in place of a sensor where a campaign's points are its own choice:
+//! a plant that is best at the same place for every device, in a unit of its own. A board measures
+//! here.
 
 use sordino_core::math::Scalar;
 

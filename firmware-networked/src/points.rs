@@ -1,4 +1,5 @@
-//! What a site of a campaign measures: which point of its list is one of its first, what that is worth, and what flash says of it.
+//! What a site of a campaign measures: which point of its list is one of its first, what that is
+//! worth, and what flash says of it.
 
 use bytemuck::Pod;
 use firmware_example::reset::{Flash, Stop};
@@ -23,7 +24,8 @@ pub enum Sensor<'s> {
 /// How a site chooses its first points.
 #[derive(Clone, Copy)]
 pub enum First {
-    /// Along the list: sites have different ones as long as there are enough. Of this slot, with so many each.
+    /// Along the list: sites have different ones as long as there are enough. Of this slot, with so
+    /// many each.
     Listed(u32, u32),
     /// Each drawn among all, as simulated sites do: of this run and this agent.
     Drawn(RunSeed, u32),
@@ -64,7 +66,8 @@ impl Sensor<'_> {
     }
 }
 
-/// What is measured there as this number, from flash if it was measured before: it is there before anybody learns of it.
+/// What is measured there as this number, from flash if it was measured before: it is there before
+/// anybody learns of it.
 ///
 /// **Errors**: [`Fatal`].
 pub fn measured<T: Scalar + Pod>(

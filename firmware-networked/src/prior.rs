@@ -1,5 +1,5 @@
-//! What a member of a federated prior computes with: its public context and its numbers, all made again at every boot, and the
-//! posterior, which it makes again of the releases in flash.
+//! What a member of a federated prior computes with: its public context and its numbers, all made
+//! again at every boot, and the posterior, which it makes again of the releases in flash.
 
 use sordino_core::digest::Digest;
 use sordino_core::domain::Candidates;
@@ -24,7 +24,8 @@ const DESIGNS_MAX: usize = 1024;
 const DOUBLES: usize = MemberSizes::new(0, FEATURES_MAX, 0, 0, 0).doubles(DIM_MAX);
 const SHORT: Fatal = Fatal::Given("more numbers than this device has memory for");
 
-/// Puts the party together and takes part. `helper` are the device's own key and the helper's, where there are two servers.
+/// Puts the party together and takes part. `helper` are the device's own key and the helper's,
+/// where there are two servers.
 ///
 /// **Errors**: [`Fatal`].
 pub fn with(
@@ -74,7 +75,8 @@ pub fn with(
     taking(&mut Party::new(agreement, machine, standing, parts)?)
 }
 
-/// The public context over grids that the device finds by their digests, and the numbers that it leaves.
+/// The public context over grids that the device finds by their digests, and the numbers that it
+/// leaves.
 #[inline(never)]
 fn public<'p>(
     agreement: &'p Agreement,

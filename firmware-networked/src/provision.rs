@@ -1,5 +1,5 @@
-//! What a device was given before its first boot: an invitation, a secret of its own, and in a rehearsal the values that its
-//! sensor will show.
+//! What a device was given before its first boot: an invitation, a secret of its own, and in a
+//! rehearsal the values that its sensor will show.
 
 use bytemuck::Pod;
 use heapless::Vec;
@@ -14,23 +14,26 @@ use crate::fatal::Fatal;
 /// As `sordino-net rehearse --device` writes it, in postcard form.
 #[derive(Serialize, Deserialize)]
 pub struct Provision<'p> {
-    /// One line: where the server is, who it is, and the token that binds the device's key to its slot.
+    /// One line: where the server is, who it is, and the token that binds the device's key to its
+    /// slot.
     pub invitation: &'p str,
     /// 256 random bits; a board draws them itself and keeps them.
     pub secret: [u8; 32],
     /// The seed of the agent's own draws: in a rehearsal the simulation's.
     pub seed: RunSeed,
-    /// Whether this is a rehearsal, whose server compares digests with the simulator: then every answer is followed by digests of
-    /// what was observed, of which a server that guesses finds the observations. Never in a federation of real data.
+    /// Whether this is a rehearsal, whose server compares digests with the simulator: then every
+    /// answer is followed by digests of what was observed, of which a server that guesses finds the
+    /// observations. Never in a federation of real data.
     pub rehearses: bool,
-    /// The value of observation `number` at each candidate, `f32`, of a site `f64`, little-endian, number after number.
+    /// The value of observation `number` at each candidate, `f32`, of a site `f64`, little-endian,
+    /// number after number.
     pub sensor: &'p [u8],
     /// Of a campaign: what follows in the same file, at the next multiple of eight bytes.
     pub site: Option<Follows>,
 }
 
-/// Numbers that follow: landmarks, `f64`, then points, `f32`, in a rehearsal `f64`, all little-endian and in coordinates of the
-/// unit box.
+/// Numbers that follow: landmarks, `f64`, then points, `f32`, in a rehearsal `f64`, all
+/// little-endian and in coordinates of the unit box.
 #[derive(Serialize, Deserialize)]
 pub struct Follows {
     /// Whether smaller values are better.
@@ -62,7 +65,8 @@ pub struct Given<'p, T> {
 }
 
 impl<'p, T: Scalar + Pod> Given<'p, T> {
-    /// Reads the numbers where they lie: behind `used` bytes of a region that begins at a multiple of eight.
+    /// Reads the numbers where they lie: behind `used` bytes of a region that begins at a multiple
+    /// of eight.
     ///
     /// **Errors**: none if there are fewer, or they lie elsewhere.
     pub fn read(follows: &Follows, dim: usize, region: &'p [u8], used: usize) -> Option<Self> {
@@ -128,7 +132,8 @@ pub struct Invitation {
 }
 
 impl Invitation {
-    /// Reads the line that `sordino-net invite` prints, whose host must be an IPv4 address; none if it is another line.
+    /// Reads the line that `sordino-net invite` prints, whose host must be an IPv4 address; none if
+    /// it is another line.
     pub fn parse(line: &str) -> Option<Self> {
         let (path, query) = line.trim().strip_prefix("sordino://")?.split_once('?')?;
         let mut parts = path.split('/');

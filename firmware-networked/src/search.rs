@@ -1,5 +1,6 @@
-//! What a site does with the file of its campaign: it is fetched once into flash, and the search goes on with it, by the rule of
-//! hosts' sites: with the file as long as values speak for it, from fifteen values on with a model of its own beside it, else alone.
+//! What a site does with the file of its campaign: it is fetched once into flash, and the search
+//! goes on with it, by the rule of hosts' sites: with the file as long as values speak for it, from
+//! fifteen values on with a model of its own beside it, else alone.
 
 use core::fmt;
 
@@ -29,9 +30,11 @@ use crate::provision::Given;
 pub const QUESTIONS: u32 = 8;
 /// Values of a site at most.
 pub const VALUES_MAX: usize = 32;
-/// Values that a search without a file has room for: as many as a host's has, on which its numbers may depend.
+/// Values that a search without a file has room for: as many as a host's has, on which its numbers
+/// may depend.
 const ALONE: usize = 64;
-/// The slot that says how long the file in flash is: where masks stand in other methods, of which a site has none.
+/// The slot that says how long the file in flash is: where masks stand in other methods, of which a
+/// site has none.
 const FILE: usize = 2;
 const SHORT: Fatal = Fatal::Given("a file with more numbers than this device has memory for");
 
@@ -68,7 +71,8 @@ impl fmt::Display for Asked {
 /// Candidate and value of all observations; larger is better.
 pub type Log<T> = Vec<(usize, T), VALUES_MAX>;
 
-/// Whether a file of M landmarks and the search with it, or without, fit this device: found out before anything is contributed to it.
+/// Whether a file of M landmarks and the search with it, or without, fit this device: found out
+/// before anything is contributed to it.
 pub fn fits<T: Scalar>(
     (landmarks, dim, values): (usize, usize, usize),
     memory: &[f64],
@@ -82,7 +86,8 @@ pub fn fits<T: Scalar>(
         && wire::frame_len_max(ScalarTag::F32, numbers) <= file.len()
 }
 
-/// The file of the campaign, if all of it is in flash and whole; nothing of it where it ended without one.
+/// The file of the campaign, if all of it is in flash and whole; nothing of it where it ended
+/// without one.
 pub fn stored<'f>(
     file: &'f [u8],
     slots: &Flash<'_>,
@@ -97,8 +102,8 @@ pub fn stored<'f>(
     }
 }
 
-/// Takes a file that was written into flash, once it is whole and of this history; false for an older one. No bytes are a
-/// campaign that ended without a file.
+/// Takes a file that was written into flash, once it is whole and of this history; false for an
+/// older one. No bytes are a campaign that ended without a file.
 ///
 /// **Errors**: [`Fatal`].
 pub fn keep(
@@ -123,7 +128,8 @@ pub fn keep(
     Ok(true)
 }
 
-/// Searches on with the file, or alone where there is none: how many points were measured in all. Every value is in flash before the next question.
+/// Searches on with the file, or alone where there is none: how many points were measured in all.
+/// Every value is in flash before the next question.
 ///
 /// **Errors**: [`Fatal`].
 pub fn go_on<T: Scalar + Pod>(
@@ -233,8 +239,8 @@ fn alone<T: Scalar + Pod>(
     Ok(optimizer.suggest_among(given.points)? as u32)
 }
 
-/// A search with the file that was told these values, and memory that it leaves; nothing where there is no file, or none that this
-/// device can read.
+/// A search with the file that was told these values, and memory that it leaves; nothing where
+/// there is no file, or none that this device can read.
 fn with_file<T: Scalar + Pod>(
     given: &Given<'_, T>,
     file: Option<&[u8]>,
@@ -278,7 +284,8 @@ fn with_file<T: Scalar + Pod>(
     act(&mut search, rest)
 }
 
-/// The file with its numbers in memory, and what is left of that: of so many dimensions and landmarks.
+/// The file with its numbers in memory, and what is left of that: of so many dimensions and
+/// landmarks.
 fn attached<'m, T: Scalar>(
     (dim, features): (usize, usize),
     file: &[u8],

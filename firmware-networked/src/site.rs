@@ -1,6 +1,7 @@
-//! A site of a campaign: it measures its first points, contributes what they say to every release, and keeps no posterior. What
-//! a release is made with it asks the server for. In a rehearsal it searches on with the file before its last answer, which says
-//! what it measured, in the numbers of a host.
+//! A site of a campaign: it measures its first points, contributes what they say to every release,
+//! and keeps no posterior. What a release is made with it asks the server for. In a rehearsal it
+//! searches on with the file before its last answer, which says what it measured, in the numbers of
+//! a host.
 
 use bytemuck::Pod;
 use cortex_m_semihosting::hprintln;
@@ -145,7 +146,8 @@ pub fn with<T: Scalar + Pod>(
     taking(&mut party)
 }
 
-/// All numbers of a site until the last release, in double precision as hosts have them. Then the search has the memory.
+/// All numbers of a site until the last release, in double precision as hosts have them. Then the
+/// search has the memory.
 struct Numbers<'a> {
     points: &'a mut [f64],
     values: &'a mut [f64],
@@ -156,7 +158,8 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Divides memory among n points in `dim` dimensions and M features; nothing where it is too small.
+    /// Divides memory among n points in `dim` dimensions and M features; nothing where it is too
+    /// small.
     fn split((n, dim, m): (usize, usize, usize), memory: &'a mut [f64]) -> Option<Self> {
         let (points, rest) = memory.split_at_mut_checked(n * dim)?;
         let (values, rest) = rest.split_at_mut_checked(n)?;
@@ -198,7 +201,8 @@ struct SiteParty<'a, 'f, T> {
     memory: &'a mut [f64],
     /// Numbers of first points, of dimensions and of features.
     shape: (usize, usize, usize),
-    /// The last release that was made up its mind about in this boot, and whether there is something to give to it.
+    /// The last release that was made up its mind about in this boot, and whether there is
+    /// something to give to it.
     made: Option<(u32, bool)>,
     /// Whether features and factor of its points are there.
     is_computed: bool,
@@ -261,7 +265,8 @@ impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
         Ok(place)
     }
 
-    /// Whether a contribution to this release fits the budget that was announced, with all releases before it.
+    /// Whether a contribution to this release fits the budget that was announced, with all releases
+    /// before it.
     fn affords(&self, release: u32) -> Result<bool, Fatal> {
         let announced = self.agreement.announced;
         let Some(epsilon_max) = announced.epsilon_max else {
@@ -273,7 +278,8 @@ impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
             .map_err(|_| UNCOUNTED)
     }
 
-    /// Computes what it gives to the release that is made with this; false where its values say nothing.
+    /// Computes what it gives to the release that is made with this; false where its values say
+    /// nothing.
     fn contribute(&mut self, len: usize, release: u32) -> Result<bool, Fatal> {
         let Numbers {
             points,
@@ -342,7 +348,8 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
 
     fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
-        // What was released is in what the next release is made with, and in the file; that there was a release is remembered.
+        // What was released is in what the next release is made with, and in the file; that there
+        // was a release is remembered.
         if self
             .standing
             .hear(&header, &payload, current, seal)?
@@ -456,7 +463,8 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
             .state
             .answered
             .filter(|(round, _)| *round == header.round);
-        // After a reset a server may say something else of how the release is made. What was answered is never contradicted.
+        // After a reset a server may say something else of how the release is made. What was
+        // answered is never contradicted.
         let upload = if answered.is_some_and(|(_, before)| before != digest) {
             &[]
         } else {

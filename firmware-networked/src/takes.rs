@@ -54,8 +54,8 @@ pub trait TakesPart {
     /// **Errors**: [`Fatal`].
     fn work(&mut self) -> Result<(), Fatal>;
 
-    /// Writes this round's answer: how many bytes. What it contributes to, and the mask that hides it, are stored before it
-    /// can leave.
+    /// Writes this round's answer: how many bytes. What it contributes to, and the mask that hides
+    /// it, are stored before it can leave.
     ///
     /// **Errors**: [`Fatal`].
     fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal>;
@@ -65,7 +65,8 @@ pub trait TakesPart {
         None
     }
 
-    /// Whether all that it still owes its server is a last word, which nobody may wait for any more.
+    /// Whether all that it still owes its server is a last word, which nobody may wait for any
+    /// more.
     fn is_over(&self) -> bool {
         false
     }

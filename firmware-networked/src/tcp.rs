@@ -1,5 +1,5 @@
-//! One connection over smoltcp as a stream of bytes that waits. The stack is served while it waits, and the core sleeps from
-//! tick to tick.
+//! One connection over smoltcp as a stream of bytes that waits. The stack is served while it waits,
+//! and the core sleeps from tick to tick.
 
 use embedded_io::{ErrorKind, ErrorType, Read, Write};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
@@ -16,8 +16,8 @@ const OWN: IpCidr = IpCidr::new(IpAddress::v4(10, 0, 2, 15), 24);
 const ROUTER: Ipv4Address = Ipv4Address::new(10, 0, 2, 2);
 /// Ports that a boot uses, one after the other, from here.
 const PORTS: (u16, u32) = (49_152, 16_384);
-/// Ports of one boot: the next boot begins behind them, or its first packet would belong to a connection that the other
-/// end still knows.
+/// Ports of one boot: the next boot begins behind them, or its first packet would belong to a
+/// connection that the other end still knows.
 const PORTS_OF_A_BOOT: u32 = 64;
 /// Nothing is waited for longer, in milliseconds: longer than a server keeps a question.
 pub const PATIENCE: u64 = 20_000;

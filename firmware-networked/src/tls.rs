@@ -1,9 +1,10 @@
-//! TLS 1.3 with a key on both sides: this device's own, and the server's, which its invitation pins. No authority, no name,
-//! no date.
+//! TLS 1.3 with a key on both sides: this device's own, and the server's, which its invitation
+//! pins. No authority, no name, no date.
 //!
-//! embedded-tls (0.19) hands certificates to a verifier *if the server sends any*: a peer that left out certificate and
-//! signature and went on to the end of the handshake would be connected to. So [`Proof`] remembers whether the pinned key
-//! signed this handshake, and [`open`] hangs up where it did not.
+//! embedded-tls (0.19) hands certificates to a verifier *if the server sends any*: a peer that left
+//! out certificate and signature and went on to the end of the handshake would be connected to. So
+//! [`Proof`] remembers whether the pinned key signed this handshake, and [`open`] hangs up where it
+//! did not.
 
 use digest::Digest as _;
 use embedded_io::{Read, Write};
@@ -38,8 +39,8 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     frame.end().0
 }
 
-/// Random bytes: SHA-256 of a secret, the number of the boot, and a count. A board has a generator of its own; this one
-/// repeats nothing, as long as no two boots have one number.
+/// Random bytes: SHA-256 of a secret, the number of the boot, and a count. A board has a generator
+/// of its own; this one repeats nothing, as long as no two boots have one number.
 pub struct Entropy {
     secret: [u8; 32],
     boot: u32,

@@ -1,8 +1,9 @@
 //! One tuned result, published privately: `cargo run -p sordino-host --example private_tuning`.
 //!
-//! 40 thresholds of a test were scored on 2,000 private records; a reader of the published one must not learn how the test
-//! classified any single record. The guarantee holds for every data set, as long as the candidates do not depend on
-//! the scored records. `sordino tune` does this for your own training command, with a ledger on disk.
+//! 40 thresholds of a test were scored on 2,000 private records; a reader of the published one must
+//! not learn how the test classified any single record. The guarantee holds for every data set, as
+//! long as the candidates do not depend on the scored records. `sordino tune` does this for your
+//! own training command, with a ledger on disk.
 
 use std::error::Error;
 

@@ -1,7 +1,8 @@
-//! A server with secret noise and a ledger that survives a crash: `cargo run -p sordino-host --example server [FOLDER]`.
+//! A server with secret noise and a ledger that survives a crash:
+//! `cargo run -p sordino-host --example server [FOLDER]`.
 //!
-//! Run it twice with the same folder: what the first run spent is spent. The budget is ε ≤ 8 at δ = 10⁻⁵; when the ledger
-//! refuses, nothing is drawn and nothing leaves.
+//! Run it twice with the same folder: what the first run spent is spent. The budget is ε ≤ 8 at δ =
+//! 10⁻⁵; when the ledger refuses, nothing is drawn and nothing leaves.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -39,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         epsilon_max: Some(8.0),
         delta: 1e-5,
     };
-    // The second count notices a ledger that was replaced by an older copy; keep it where no backup restores it.
+    // The second count notices a ledger that was replaced by an older copy; keep it where no backup
+    // restores it.
     let counter = CounterPlace::Folder(folder.join("count"));
     let options = Options {
         counter,
@@ -52,7 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut released = 0;
     while server.open()? {
         for agent in 0..AGENTS {
-            // What an agent sent; anything at all is clipped to the norm that the noise is made for.
+            // What an agent sent; anything at all is clipped to the norm that the noise is made
+            // for.
             server.upload(agent, server.state().broadcast(), &[0.1; FEATURES as usize])?;
         }
         server.close()?; // charge, receipt, noise

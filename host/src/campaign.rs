@@ -1,7 +1,8 @@
-//! A campaign: sites that search the same space, each in a unit of its own, make a prior file together and go on with it.
+//! A campaign: sites that search the same space, each in a unit of its own, make a prior file
+//! together and go on with it.
 //!
-//! A [`Campaign`] is what is public: what is searched, N, ε, and everything that follows from it. A [`Site`] is an agent of
-//! it as a link sees it ([`Member`](sordino_core::federated::Member)).
+//! A [`Campaign`] is what is public: what is searched, N, ε, and everything that follows from it. A
+//! [`Site`] is an agent of it as a link sees it ([`Member`](sordino_core::federated::Member)).
 //!
 //! | frame | then |
 //! |---|---|
@@ -9,9 +10,9 @@
 //! | e, with the sums of release e − 1 | contribution of the same values to release e |
 //! | J, the last | the site goes on: a search that begins with the file of all releases and knows its own values |
 //!
-//! The file is a function of the releases, so a site computes it and nobody has to believe the server's. Its own values are
-//! in it and in its search: of N contributors one, clipped. A release that was missed is learned, and a site that has no
-//! release searches alone.
+//! The file is a function of the releases, so a site computes it and nobody has to believe the
+//! server's. Its own values are in it and in its search: of N contributors one, clipped. A release
+//! that was missed is learned, and a site that has no release searches alone.
 
 use std::sync::Arc;
 
@@ -118,8 +119,8 @@ pub struct Campaign {
 impl Campaign {
     /// A campaign of so many agents.
     ///
-    /// **Errors**: [`SiteError`] for a number or a text that is not admissible, parameters that are given with each question
-    /// among them: nothing of a campaign knows their values.
+    /// **Errors**: [`SiteError`] for a number or a text that is not admissible, parameters that are
+    /// given with each question among them: nothing of a campaign knows their values.
     pub fn new(publication: Publication, agents: u32) -> Result<Self, SiteError> {
         Self::trusting(publication, agents, Trust::OneServer)
     }
@@ -137,7 +138,8 @@ impl Campaign {
         Self::made(publication, None, text, agents, trust)
     }
 
-    /// The campaign of a publication that was checked, whose sites do what this rehearsal says, if there is one.
+    /// The campaign of a publication that was checked, whose sites do what this rehearsal says, if
+    /// there is one.
     fn made(
         publication: Publication,
         rehearsal: Option<Rehearsal>,
@@ -205,8 +207,8 @@ impl Campaign {
         })
     }
 
-    /// The campaign that a text of [`Campaign::text`] says, held against numbers that were agreed on. The text of a rehearsal
-    /// does not decode here.
+    /// The campaign that a text of [`Campaign::text`] says, held against numbers that were agreed
+    /// on. The text of a rehearsal does not decode here.
     ///
     /// **Errors**: [`SiteError::Other`] naming the first numbers that do not follow from the text.
     pub fn parse(text: &str, agreed: &CampaignProtocol) -> Result<Self, SiteError> {
@@ -287,7 +289,8 @@ impl Campaign {
 
     /// The file of the first releases; nothing before the first.
     ///
-    /// **Parameters**: `released` M + 1 numbers of each release; `simulated` whether their noise can be predicted.
+    /// **Parameters**: `released` M + 1 numbers of each release; `simulated` whether their noise
+    /// can be predicted.
     ///
     /// **Errors**: [`SiteError::Context`] for numbers that no release can be.
     pub fn file(&self, released: &[f64], simulated: bool) -> Result<Option<PriorFile>, SiteError> {

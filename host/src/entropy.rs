@@ -47,7 +47,8 @@ pub fn name() -> Result<String, NoEntropy> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A random number for a new deployment, which its frames carry ([`sordino_core::wire::Header::deployment`]).
+/// A random number for a new deployment, which its frames carry
+/// ([`sordino_core::wire::Header::deployment`]).
 ///
 /// **Errors**: [`NoEntropy`].
 pub fn deployment() -> Result<u64, NoEntropy> {
@@ -61,7 +62,8 @@ mod tests {
     use super::*;
     use sordino_core::random::{NoiseSource, SourceKind};
 
-    /// Hygiene 17: the generator's state does not stay in memory. `ZeroizeOnDrop` is there only with chacha20's feature.
+    /// Hygiene 17: the generator's state does not stay in memory. `ZeroizeOnDrop` is there only
+    /// with chacha20's feature.
     #[test]
     fn mended_the_generator_wipes_itself() {
         fn wiped<T: zeroize::ZeroizeOnDrop>() {}

@@ -126,8 +126,8 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, File
     }
 }
 
-/// Reads a regular file of at most `bytes_max` bytes. The bound holds for what is actually read, not for the length that
-/// the system states.
+/// Reads a regular file of at most `bytes_max` bytes. The bound holds for what is actually read,
+/// not for the length that the system states.
 ///
 /// **Errors**: [`FileError`].
 pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
@@ -163,26 +163,30 @@ pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<V
     Ok(bytes)
 }
 
-/// Number of random names that are tried beside a file; even one that is taken is practically impossible.
+/// Number of random names that are tried beside a file; even one that is taken is practically
+/// impossible.
 const NAMES_MAX: u32 = 8;
 
 /// The mode of a file that its owner alone may read or write.
 const OWNER_ALONE: u32 = 0o600;
 
-/// Writes a file so that a crash leaves the old one or the new one: it is written under another name in the same folder,
-/// synced, and renamed, and the folder is synced. The new file has the permissions of the old one. The other name, `PATH.`
-/// 16 random hexadecimal digits `.new`, belongs to no existing file, so that no link is followed. Only a crash leaves it
-/// behind, until [`remove_leftovers`].
+/// Writes a file so that a crash leaves the old one or the new one: it is written under another
+/// name in the same folder, synced, and renamed, and the folder is synced. The new file has the
+/// permissions of the old one. The other name, `PATH.` 16 random hexadecimal digits `.new`, belongs
+/// to no existing file, so that no link is followed. Only a crash leaves it behind, until
+/// [`remove_leftovers`].
 ///
-/// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
+/// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not
+/// be synced.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     stream_atomically(path, |file| file.write_all(bytes))
 }
 
-/// As [`write_atomically`], for content produced while it is written: `write` receives the new file, unbuffered.
+/// As [`write_atomically`], for content produced while it is written: `write` receives the new
+/// file, unbuffered.
 ///
-/// **Errors**: [`FileError::Io`], also if `write` fails; the old file is untouched then, unless only its folder could not be
-/// synced.
+/// **Errors**: [`FileError::Io`], also if `write` fails; the old file is untouched then, unless
+/// only its folder could not be synced.
 pub fn stream_atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -195,18 +199,19 @@ pub fn stream_atomically(
     replace(path, old, write)
 }
 
-/// As [`write_atomically`], but only the owner may read or write the file (0600), regardless of its folder and of the
-/// permissions of the old file.
+/// As [`write_atomically`], but only the owner may read or write the file (0600), regardless of its
+/// folder and of the permissions of the old file.
 ///
-/// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
+/// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not
+/// be synced.
 pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| {
         file.write_all(bytes)
     })
 }
 
-/// As [`write_privately`], but an existing file stays as it is: of several processes only one makes it, and a crash leaves
-/// the whole file or none.
+/// As [`write_privately`], but an existing file stays as it is: of several processes only one makes
+/// it, and a crash leaves the whole file or none.
 ///
 /// **Returns** whether this call made it.
 ///
@@ -256,7 +261,8 @@ fn replace(
     sync_folder(path)
 }
 
-/// Writes and syncs a new file beside `path`, with these permissions or the usual ones, and returns its path.
+/// Writes and syncs a new file beside `path`, with these permissions or the usual ones, and returns
+/// its path.
 fn write_beside(
     path: &Path,
     permissions: Option<Permissions>,
@@ -297,8 +303,8 @@ fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileErro
     }
 }
 
-/// Removes what a crash during [`write_atomically`] or its variants left in a folder. Only the folder's single writer may
-/// call it.
+/// Removes what a crash during [`write_atomically`] or its variants left in a folder. Only the
+/// folder's single writer may call it.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn remove_leftovers(folder: &Path) -> Result<(), FileError> {
@@ -352,16 +358,16 @@ pub fn sync_folder(path: &Path) -> Result<(), FileError> {
         .map_err(io_at(folder))
 }
 
-/// Makes a folder and the missing ones above it, accessible to the owner alone (0700), and makes their names durable;
-/// existing folders stay as they are.
+/// Makes a folder and the missing ones above it, accessible to the owner alone (0700), and makes
+/// their names durable; existing folders stay as they are.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_folders_privately(path: &Path) -> Result<(), FileError> {
     make_folders(path, sync_folder)
 }
 
-/// `sync` is called with every folder that was made, from the outermost: its name is in the folder that holds it, so the
-/// last that is synced upwards is the first that was there.
+/// `sync` is called with every folder that was made, from the outermost: its name is in the folder
+/// that holds it, so the last that is synced upwards is the first that was there.
 fn make_folders(
     path: &Path,
     sync: impl FnMut(&Path) -> Result<(), FileError>,
@@ -458,7 +464,8 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// What an agent observed was open to all in a folder that was there before; so stays what an older version left open.
+    /// What an agent observed was open to all in a folder that was there before; so stays what an
+    /// older version left open.
     #[test]
     fn mended_private_files_are_for_their_owner_whatever_was_there() {
         let folder = place("private");
@@ -479,7 +486,8 @@ mod tests {
                 (b"new".to_vec(), 0o600)
             );
         }
-        // The negative control: the usual way to write keeps what is open, and makes what the mask lets through.
+        // The negative control: the usual way to write keeps what is open, and makes what the mask
+        // lets through.
         fs::set_permissions(folder.join("open"), Permissions::from_mode(0o644)).unwrap();
         write_atomically(&folder.join("open"), b"usual").unwrap();
         assert_eq!(mode("open"), 0o644);
@@ -598,7 +606,8 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A power loss after set-up could take a private folder's name, and with it the charges of its first rounds.
+    /// A power loss after set-up could take a private folder's name, and with it the charges of its
+    /// first rounds.
     #[test]
     fn mended_every_folder_that_is_made_is_synced_where_its_name_is() {
         let folder = place("synced");

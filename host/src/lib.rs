@@ -1,7 +1,7 @@
 //! # sordino-host
 //!
-//! What a *real* party on a computer needs, and what the simulator therefore uses as well. [`sordino_core`] names no
-//! file, clock or process; this package does.
+//! What a *real* party on a computer needs, and what the simulator therefore uses as well.
+//! [`sordino_core`] names no file, clock or process; this package does.
 //!
 //! | module | what it holds |
 //! |---|---|

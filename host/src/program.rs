@@ -1,8 +1,8 @@
 //! A user's program that is started once and asked many times: a line in, a line out.
 //!
-//! It runs under `sh -c` in a process group of its own, which ends with it, and with the process that started it, however
-//! that ends. Its standard error is read, and the last line is quoted if it fails; `PYTHONUNBUFFERED` is set, so that a
-//! Python program need not flush its answers.
+//! It runs under `sh -c` in a process group of its own, which ends with it, and with the process
+//! that started it, however that ends. Its standard error is read, and the last line is quoted if
+//! it fails; `PYTHONUNBUFFERED` is set, so that a Python program need not flush its answers.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -21,8 +21,9 @@ const LINES_MAX: usize = 16;
 const HUSH: Duration = Duration::from_millis(1);
 /// The most characters of its last line that are quoted.
 const WORDS_MAX: usize = 300;
-/// What waits in a program's group for the end of our process, also by `kill -9`: no signal handler, and no destructor, runs
-/// then. Its standard input is a pipe of which nobody else has the other end.
+/// What waits in a program's group for the end of our process, also by `kill -9`: no signal
+/// handler, and no destructor, runs then. Its standard input is a pipe of which nobody else has the
+/// other end.
 const WATCH: &str = "read -r line; kill -KILL 0";
 /// How long a program whose output ended may take to end itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -52,7 +53,8 @@ pub enum ProgramError {
         /// Last line of its standard error.
         words: String,
     },
-    /// It wrote a line before it was asked: what it says next would be taken for the answer to another question.
+    /// It wrote a line before it was asked: what it says next would be taken for the answer to
+    /// another question.
     #[error(
         "wrote a line that nobody asked for: {line:?}; standard output holds one answer for each question, the rest goes to \
          standard error. Its answer before may be wrong as well"
@@ -149,9 +151,9 @@ impl Program {
 
     /// Sends one line and waits for one; empty lines are not answers.
     ///
-    /// **Errors**: [`ProgramError`]; the program is of no use afterwards and should be dropped. A line that comes between
-    /// question and answer is taken for the answer; the real answer is then refused, before the next question, as a line that
-    /// nobody asked for.
+    /// **Errors**: [`ProgramError`]; the program is of no use afterwards and should be dropped. A
+    /// line that comes between question and answer is taken for the answer; the real answer is then
+    /// refused, before the next question, as a line that nobody asked for.
     pub fn ask(&mut self, question: &str, time_max: Duration) -> Result<String, ProgramError> {
         let start = Instant::now();
         while let Ok(line) = self.lines.recv_timeout(HUSH) {
@@ -242,7 +244,8 @@ fn watched(program: &mut Child, group: Pid) -> std::io::Result<Child> {
     watch
 }
 
-/// The next line without its end, at most [`LINE_MAX`] bytes of it; nothing at the end of the output.
+/// The next line without its end, at most [`LINE_MAX`] bytes of it; nothing at the end of the
+/// output.
 fn next_line(reader: &mut impl BufRead) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
@@ -294,10 +297,12 @@ mod tests {
         );
     }
 
-    /// A program that says more than its answers is found out before it is asked again, and fills no memory.
+    /// A program that says more than its answers is found out before it is asked again, and fills
+    /// no memory.
     #[test]
     fn a_line_that_nobody_asked_for_is_an_error() {
-        // Both lines in one write, and time for the thread that reads them: on a busy machine it may be late by itself.
+        // Both lines in one write, and time for the thread that reads them: on a busy machine it
+        // may be late by itself.
         let mut program = Program::start("while read x; do printf '12345\\n.5\\n'; done").unwrap();
         assert_eq!(program.ask("1", LONG).unwrap(), "12345");
         std::thread::sleep(Duration::from_millis(500));
@@ -329,8 +334,9 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// A process that is killed runs no destructor: what it had started went on without it, for as long as one training
-    /// takes. Control: nothing was killed before, because the program had answered.
+    /// A process that is killed runs no destructor: what it had started went on without it, for as
+    /// long as one training takes. Control: nothing was killed before, because the program had
+    /// answered.
     #[test]
     fn mended_it_ends_with_a_process_that_is_killed() {
         const FOLDER: &str = "SORDINO_TEST_KILLED";

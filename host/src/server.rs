@@ -1,6 +1,7 @@
-//! The server of one federation as a program runs it: core's machine with its storage, its coins and noise, and its
-//! ledger. The simulator and real servers use the same code, for every method: [`Hosted`] is what a method keeps between
-//! two calls, a configuration of random draws or the posterior of a federated prior ([`Population`]).
+//! The server of one federation as a program runs it: core's machine with its storage, its coins
+//! and noise, and its ledger. The simulator and real servers use the same code, for every method:
+//! [`Hosted`] is what a method keeps between two calls, a configuration of random draws or the
+//! posterior of a federated prior ([`Population`]).
 //!
 //! | step | what |
 //! |---|---|
@@ -10,8 +11,9 @@
 //! | [`ServerHost::upload`], [`ServerHost::merge`] | uploads are added, or partial sums of collectors inside the trust boundary |
 //! | [`ServerHost::close`] | the charge is appended to the ledger, and only its receipt releases |
 //!
-//! **After a crash** the ledger holds every release that left. With secret noise, the broadcast that was being made is opened
-//! again with new coins and charged again. With simulated noise, the same release is made again and charged once.
+//! **After a crash** the ledger holds every release that left. With secret noise, the broadcast
+//! that was being made is opened again with new coins and charged again. With simulated noise, the
+//! same release is made again and charged once.
 
 mod hosted;
 
@@ -40,8 +42,8 @@ pub trait Sources {
     /// The source of broadcast s, asked for at its opening and again at its release.
     fn of_broadcast(&mut self, broadcast: u32) -> &mut Self::Source;
 
-    /// Called before each opening, and before anything of it is drawn. [`SystemSources`] takes a new seed here; nothing
-    /// happens unless a source says otherwise.
+    /// Called before each opening, and before anything of it is drawn. [`SystemSources`] takes a
+    /// new seed here; nothing happens unless a source says otherwise.
     ///
     /// **Errors**: [`NoEntropy`]; nothing is opened then.
     fn renew(&mut self) -> Result<(), NoEntropy> {
@@ -51,8 +53,9 @@ pub trait Sources {
 
 /// Coins and noise of a real server: a generator with a new seed from the system at every opening.
 ///
-/// **Privacy**: a copy of the running program (a snapshot of a machine with its memory) that goes on from between two rounds
-/// draws other coins and other noise than the original. One that was made *inside* a round holds that round's sample.
+/// **Privacy**: a copy of the running program (a snapshot of a machine with its memory) that goes
+/// on from between two rounds draws other coins and other noise than the original. One that was
+/// made *inside* a round holds that round's sample.
 pub struct SystemSources(SystemNoise);
 
 impl SystemSources {
@@ -85,7 +88,8 @@ impl<R: TryCryptoRng> Sources for Secret<R> {
     }
 }
 
-/// A stream for each broadcast of a run, so that a resumed run draws the same noise again. Not private.
+/// A stream for each broadcast of a run, so that a resumed run draws the same noise again. Not
+/// private.
 #[derive(Debug)]
 pub struct SimulatedSources {
     seed: RunSeed,
@@ -127,8 +131,9 @@ impl Sources for SimulatedSources {
     }
 }
 
-/// A server between two rounds, with the mark of the ledger it belongs to. Written from a borrowed state, which is no
-/// copy, and read into one. `K` is what its method keeps: nothing for random draws, the posterior of a federated prior.
+/// A server between two rounds, with the mark of the ledger it belongs to. Written from a borrowed
+/// state, which is no copy, and read into one. `K` is what its method keeps: nothing for random
+/// draws, the posterior of a federated prior.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredServer<S = ServerState, K = ()> {
@@ -165,7 +170,8 @@ pub enum HostError {
         /// Charges that the ledger holds.
         charges: u64,
     },
-    /// The server was stored after a broadcast that took place, and the broadcast's vectors are missing.
+    /// The server was stored after a broadcast that took place, and the broadcast's vectors are
+    /// missing.
     #[error("stored server: {found} numbers of its last broadcast, {expected} expected")]
     NoVectors {
         /// Numbers that are there.
@@ -178,8 +184,8 @@ pub enum HostError {
 /// The kind of these sources, secret or simulated, as a type.
 type Made<S> = <<S as Sources>::Source as NoiseSource>::Provenance;
 
-/// The server of one federation: method, state, numbers, sources, ledger. Its sums, noise and sample are wiped when it is
-/// dropped.
+/// The server of one federation: method, state, numbers, sources, ledger. Its sums, noise and
+/// sample are wiped when it is dropped.
 pub struct ServerHost<T, S: Sources, L = Ledger, M = Arc<Config>> {
     method: M,
     state: ServerState,
@@ -197,13 +203,14 @@ impl<T: Scalar, S: Sources, L: Budgeted, M: Hosted<T>> ServerHost<T, S, L, M>
 where
     L: sordino_core::privacy::Ledger<Made<S>, Error = LedgerError>,
 {
-    /// A server before broadcast 0, or as it was stored, with the vectors of its last broadcast if agents are still to be
-    /// sent them ([`Hosted::broadcast_len`]).
+    /// A server before broadcast 0, or as it was stored, with the vectors of its last broadcast if
+    /// agents are still to be sent them ([`Hosted::broadcast_len`]).
     ///
-    /// A server that was never stored may have a ledger with charges, from a crash before the first store. They count.
+    /// A server that was never stored may have a ledger with charges, from a crash before the first
+    /// store. They count.
     ///
-    /// **Errors**: [`HostError::OtherLedger`], [`HostError::NoVectors`]; [`HostError::Server`] for an inconsistent
-    /// state.
+    /// **Errors**: [`HostError::OtherLedger`], [`HostError::NoVectors`]; [`HostError::Server`] for
+    /// an inconsistent state.
     pub fn new(
         mut method: M,
         sources: S,
@@ -266,8 +273,9 @@ where
         Ok(self.stored())
     }
 
-    /// The server between two rounds as it will be once its ledger is synced: for a host that makes state, broadcast and
-    /// charge durable in one step, with [`Deferred`](crate::ledger::Deferred), and syncs the ledger afterwards.
+    /// The server between two rounds as it will be once its ledger is synced: for a host that makes
+    /// state, broadcast and charge durable in one step, with [`Deferred`](crate::ledger::Deferred),
+    /// and syncs the ledger afterwards.
     pub fn stored(&self) -> StoredServer<&ServerState, M::Stored> {
         let (mark, method) = (self.ledger.mark(), self.method.stored());
         StoredServer {
@@ -305,8 +313,9 @@ where
         Ok(self.ledger.sync()?)
     }
 
-    /// The last release that took place, however many were refused since: its index, and its numbers. Nothing before the first,
-    /// and of a server that was stored after one that was refused.
+    /// The last release that took place, however many were refused since: its index, and its
+    /// numbers. Nothing before the first, and of a server that was stored after one that was
+    /// refused.
     pub fn last_release(&self) -> Option<(u32, &[T])> {
         self.made.map(|made| (made, self.numbers.vectors()))
     }
@@ -326,9 +335,10 @@ where
         Ok(act(&mut server, source)?)
     }
 
-    /// Opens the next broadcast: draws the secret sample. False if the budget refuses it: then nothing is drawn, and the
-    /// agents go on without it. Where a method says so ([`Hosted::ENDS_WHEN_REFUSED`]), a refused release refuses all that
-    /// follow, even cheaper ones.
+    /// Opens the next broadcast: draws the secret sample. False if the budget refuses it: then
+    /// nothing is drawn, and the agents go on without it. Where a method says so
+    /// ([`Hosted::ENDS_WHEN_REFUSED`]), a refused release refuses all that follow, even cheaper
+    /// ones.
     ///
     /// **Errors**: [`HostError`]; the budget's refusal is not one.
     pub fn open(&mut self) -> Result<bool, HostError> {
@@ -359,14 +369,16 @@ where
         Ok(open)
     }
 
-    /// The recipe by which another thread can draw the noise of the open broadcast; none if releases are not private.
+    /// The recipe by which another thread can draw the noise of the open broadcast; none if
+    /// releases are not private.
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
     pub fn recipe(&mut self) -> Result<Option<Recipe>, HostError> {
         self.with_server(|server, _| server.recipe())
     }
 
-    /// Takes the noise of the open broadcast, which [`ServerHost::close`] then uses, once; without it, noise is drawn there.
+    /// Takes the noise of the open broadcast, which [`ServerHost::close`] then uses, once; without
+    /// it, noise is drawn there.
     ///
     /// **Errors**: [`ServerError::OtherPool`]; the pool is wiped then.
     pub fn fill(&mut self, pool: Pool<Made<S>>) -> Result<(), HostError> {
@@ -375,7 +387,8 @@ where
         Ok(())
     }
 
-    /// The secret sample of all agents, for collectors inside the trust boundary; wiped when the last copy is dropped.
+    /// The secret sample of all agents, for collectors inside the trust boundary; wiped when the
+    /// last copy is dropped.
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
     pub fn share(&mut self) -> Result<Arc<Share<Wiped<u8>>>, HostError> {
@@ -408,14 +421,16 @@ where
         self.with_server(|server, _| server.merge(partial))
     }
 
-    /// Adds what a leader opened of two servers' shares, with the noise of its helper in it ([`crate::shares`]).
+    /// Adds what a leader opened of two servers' shares, with the noise of its helper in it
+    /// ([`crate::shares`]).
     ///
     /// **Errors**: those of [`Server::take`]; nothing changed then.
     pub fn take(&mut self, opened: Opened<'_>) -> Result<(), HostError> {
         self.with_server(|server, _| server.take(opened))
     }
 
-    /// The deadline has passed: charges, writes down, releases. The vectors are then in [`ServerHost::broadcast`].
+    /// The deadline has passed: charges, writes down, releases. The vectors are then in
+    /// [`ServerHost::broadcast`].
     ///
     /// A ledger that fails leaves the server where it is; closing again charges again.
     ///

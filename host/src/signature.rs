@@ -1,8 +1,8 @@
 //! Who wrote it: signatures of a publisher's or a server's key, ECDSA on P-256 with SHA-256.
 //!
-//! A key is named by its fingerprint, SHA-256 of its SubjectPublicKeyInfo in DER (RFC 5480): what `openssl pkey -pubin
-//! -outform DER | sha256sum` prints. It is the key that TLS uses in a real federation, so that one key speaks for a server,
-//! signs its promises and its files.
+//! A key is named by its fingerprint, SHA-256 of its SubjectPublicKeyInfo in DER (RFC 5480): what
+//! `openssl pkey -pubin -outform DER | sha256sum` prints. It is the key that TLS uses in a real
+//! federation, so that one key speaks for a server, signs its promises and its files.
 
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
@@ -118,7 +118,8 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// The key in this file, PKCS #8 in DER. A missing file is made, whole or not at all, and only its owner may read it.
+    /// The key in this file, PKCS #8 in DER. A missing file is made, whole or not at all, and only
+    /// its owner may read it.
     ///
     /// **Errors**: [`KeyError`].
     pub fn open(path: &Path) -> Result<Self, KeyError> {
@@ -183,7 +184,8 @@ impl SigningKey {
     }
 }
 
-/// Whose signature this is, under a text: the fingerprint of the key, or none if it is not by this key, or not of this text.
+/// Whose signature this is, under a text: the fingerprint of the key, or none if it is not by this
+/// key, or not of this text.
 pub fn verified(public_key: &[u8], text: &[u8], signature: &[u8]) -> Option<Fingerprint> {
     let point = public_key.strip_prefix(&P256_PREFIX)?;
     UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point)

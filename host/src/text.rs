@@ -1,6 +1,7 @@
 //! What refusals share: the chain of causes, and which name was probably meant.
 
-/// An error and its causes in one line, separated by colons. A cause that the line already ends with is not repeated.
+/// An error and its causes in one line, separated by colons. A cause that the line already ends
+/// with is not repeated.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut line, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
@@ -13,8 +14,8 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     line
 }
 
-/// Whether a character may change how other text is shown: a control, a mark of direction, a separator of lines, or one that
-/// is not seen.
+/// Whether a character may change how other text is shown: a control, a mark of direction, a
+/// separator of lines, or one that is not seen.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -38,8 +39,8 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// A line of others as it may stand in a comment of Rust or of C: what is not printable ASCII is written as its number, and
-/// nothing begins, ends or continues a comment.
+/// A line of others as it may stand in a comment of Rust or of C: what is not printable ASCII is
+/// written as its number, and nothing begins, ends or continues a comment.
 ///
 /// ```
 /// assert_eq!(sordino_host::text::commented("a */ int x; \\"), "a \\u{2a}/ int x; \\u{5c}");

@@ -1,6 +1,8 @@
-//! The widest vector instructions that computations may use: those of the machine, or what `SORDINO_WIDTH` says.
+//! The widest vector instructions that computations may use: those of the machine, or what
+//! `SORDINO_WIDTH` says.
 //!
-//! No result depends on them ([`sordino_core::dispatch`]); the variable exists to compare times, and to test that no result does.
+//! No result depends on them ([`sordino_core::dispatch`]); the variable exists to compare times,
+//! and to test that no result does.
 
 use sordino_core::dispatch::Width;
 
@@ -26,7 +28,8 @@ pub enum WidthError {
     },
 }
 
-/// Limits the process to the width that the environment names, if it names one. Call it before anything is computed.
+/// Limits the process to the width that the environment names, if it names one. Call it before
+/// anything is computed.
 ///
 /// **Errors**: [`WidthError`]; nothing has changed then.
 pub fn from_environment() -> Result<Width, WidthError> {

@@ -1,8 +1,9 @@
-//! What a federation over HTTPS costs on this machine, for `cargo xtask net-bench`: rounds of the simulator's agents with
-//! mutual TLS, fresh handshakes, memory of a connection that waits, a campaign of 1,000 contributors. Loopback, both ends on
-//! the same cores.
+//! What a federation over HTTPS costs on this machine, for `cargo xtask net-bench`: rounds of the
+//! simulator's agents with mutual TLS, fresh handshakes, memory of a connection that waits, a
+//! campaign of 1,000 contributors. Loopback, both ends on the same cores.
 //!
-//! `load [AGENTS]`: how many agents take part in the large rehearsal (9,000). `load campaign [CONTRIBUTORS]`: the campaign alone.
+//! `load [AGENTS]`: how many agents take part in the large rehearsal (9,000).
+//! `load campaign [CONTRIBUTORS]`: the campaign alone.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -315,7 +316,8 @@ async fn memory() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A whole campaign of contributors that evaluate at once, as tasks of this process: what it costs its server.
+/// A whole campaign of contributors that evaluate at once, as tasks of this process: what it costs
+/// its server.
 async fn campaign(contributors: u32) -> Result<(), Failed> {
     const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
                          [parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n[parameters.width]\nlow = 0\nhigh = 1\n";

@@ -1,5 +1,6 @@
-//! A campaign for the template of devices: `template_site module` writes what its site is compiled with, `template_site` what the
-//! site must end with, by the functions of hosts over the same made-up releases (`cargo xtask template`).
+//! A campaign for the template of devices: `template_site module` writes what its site is compiled
+//! with, `template_site` what the site must end with, by the functions of hosts over the same
+//! made-up releases (`cargo xtask template`).
 
 use std::io::Write as _;
 

@@ -1,6 +1,7 @@
-//! What two servers cost of processor time in a release of 10,000 contributions of 51 numbers, for `cargo xtask net-bench`: a
-//! server alone, then a leader and its helper on the same terms, in one thread. Connections and noise are left out: they are
-//! the same with a helper and without, but for the connection between the two.
+//! What two servers cost of processor time in a release of 10,000 contributions of 51 numbers, for
+//! `cargo xtask net-bench`: a server alone, then a leader and its helper on the same terms, in one
+//! thread. Connections and noise are left out: they are the same with a helper and without, but for
+//! the connection between the two.
 //!
 //! `two_servers [SITES]`: how many sites contribute (10,000).
 
@@ -104,7 +105,8 @@ impl Drop for Place {
 
 /// Processor time of this thread so far, in milliseconds.
 fn now() -> Result<f64, Failed> {
-    // Linux brings the count up to date when a thread yields; otherwise at its ticks, which are 4 ms apart.
+    // Linux brings the count up to date when a thread yields; otherwise at its ticks, which are 4
+    // ms apart.
     std::thread::yield_now();
     let told = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(told
@@ -214,7 +216,8 @@ fn vector(terms: &Terms, agent: u32) -> Vec<f64> {
     vector
 }
 
-/// Milliseconds that a server alone takes to read, clip, encode and add everything; bytes of a message.
+/// Milliseconds that a server alone takes to read, clip, encode and add everything; bytes of a
+/// message.
 fn one_server(sites: u32, place: &Path) -> Result<(f64, usize), Failed> {
     let terms = terms(sites, Trust::OneServer)?;
     let mut host = opened(&terms, place, "alone")?;

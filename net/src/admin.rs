@@ -1,4 +1,5 @@
-//! The admin port: metrics for Prometheus, a health check, and how the federation stands, in plain HTTP. Never open it to agents.
+//! The admin port: metrics for Prometheus, a health check, and how the federation stands, in plain
+//! HTTP. Never open it to agents.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -166,7 +167,8 @@ async fn metrics(State(admin): State<Admin>) -> String {
     out
 }
 
-/// Serves metrics, a health check and how the federation stands, for browsers and programs, in plain HTTP; for a listener that agents cannot reach.
+/// Serves metrics, a health check and how the federation stands, for browsers and programs, in
+/// plain HTTP; for a listener that agents cannot reach.
 pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched) {
     let json = |standing: Standing| {
         (

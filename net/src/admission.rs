@@ -1,5 +1,6 @@
-//! What may be served, and what may be joined: one check of the terms for both sides, so that an agent refuses whatever a
-//! server of this program refuses, and what a person is told before agreeing.
+//! What may be served, and what may be joined: one check of the terms for both sides, so that an
+//! agent refuses whatever a server of this program refuses, and what a person is told before
+//! agreeing.
 //!
 //! A rehearsal is a simulation and is not checked.
 
@@ -22,8 +23,9 @@ use crate::terms::{Terms, TermsError};
 pub const AGENTS_MAX: u32 = 1_000_000;
 /// The δ at which ε is told beside the announced one.
 pub const DELTA_SMALL: f64 = 1e-5;
-/// The largest ε of all releases that an agent agrees to without `--max-epsilon` and without being asked: a guess whether its
-/// contributions were used is then right at most e/(1 + e) = 73 % of the time (δ aside), where tossing a coin is right half the time.
+/// The largest ε of all releases that an agent agrees to without `--max-epsilon` and without being
+/// asked: a guess whether its contributions were used is then right at most e/(1 + e) = 73 % of the
+/// time (δ aside), where tossing a coin is right half the time.
 pub const EPSILON_UNASKED: f64 = 1.0;
 /// The longest round: a year.
 const DEADLINE_MS_MAX: u64 = 365 * 86_400_000;
@@ -138,8 +140,8 @@ pub struct Admitted {
     pub delta: f64,
     /// ε of the same releases at [`DELTA_SMALL`].
     pub epsilon_small: f64,
-    /// ε at δ between two contributions that an agent may have sent, neither of which is nothing, by privacy-loss
-    /// distributions; infinite where there is no finite one.
+    /// ε at δ between two contributions that an agent may have sent, neither of which is nothing,
+    /// by privacy-loss distributions; infinite where there is no finite one.
     pub epsilon_between: f64,
     /// The largest ε of all releases.
     pub epsilon_max: f64,

@@ -1,9 +1,9 @@
-//! An agent on a computer: core's machine and exchange with their storage, a budget of its own, and a file from which it
-//! goes on after being killed at any moment.
+//! An agent on a computer: core's machine and exchange with their storage, a budget of its own, and
+//! a file from which it goes on after being killed at any moment.
 //!
-//! It takes one step at a time and stores its state after each that matters: an agent restored from the file asks again,
-//! repeats its last answer, or evaluates the same point again. A journal of the steps ([`crate::journal`]) grows beside the
-//! file; [`replay`] repeats them and compares.
+//! It takes one step at a time and stores its state after each that matters: an agent restored from
+//! the file asks again, repeats its last answer, or evaluates the same point again. A journal of
+//! the steps ([`crate::journal`]) grows beside the file; [`replay`] repeats them and compares.
 
 mod awaited;
 pub(crate) mod beside;
@@ -50,7 +50,8 @@ use watched::Watched;
 
 /// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(20);
-/// After the last round an agent gives up when it would pause for this long: after some five seconds in all.
+/// After the last round an agent gives up when it would pause for this long: after some five
+/// seconds in all.
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause between two attempts.
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -64,7 +65,8 @@ pub struct Query {
     pub candidate: u32,
     /// How many observations were made before.
     pub number: u32,
-    /// Its coordinates in the unit box, D numbers; of a campaign the numbers of its space, one a parameter.
+    /// Its coordinates in the unit box, D numbers; of a campaign the numbers of its space, one a
+    /// parameter.
     pub point: Vec<f64>,
     /// The same by the names and in the units of a campaign's space; none of the unit box.
     pub named: Option<Point>,
@@ -173,8 +175,8 @@ pub struct HostAgent<T: Number, P: Party<T>> {
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
-    /// Agent `agent`, as its file has it, or before its first point if there is no file; only then is `seed` used, for the
-    /// agent's own draws.
+    /// Agent `agent`, as its file has it, or before its first point if there is no file; only then
+    /// is `seed` used, for the agent's own draws.
     ///
     /// **Errors**: [`AgentEnd`].
     pub fn open(
@@ -210,8 +212,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         Ok(made)
     }
 
-    /// The most ε this agent contributes to, at the announced δ; beyond it its answers hold no numbers, and it goes on
-    /// with what others share.
+    /// The most ε this agent contributes to, at the announced δ; beyond it its answers hold no
+    /// numbers, and it goes on with what others share.
     pub fn limit(&mut self, epsilon_max: Option<f64>) {
         self.epsilon_max = epsilon_max;
     }
@@ -221,8 +223,9 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         self.teller = Some(awaited::Teller::new(Box::new(tell)));
     }
 
-    /// Rehearsals only, where no round is missed: every answer is followed by the leaves of the transcript and the best values
-    /// of its rounds. `observe` gives the value of a candidate at an observation, as it was measured and without noise.
+    /// Rehearsals only, where no round is missed: every answer is followed by the leaves of the
+    /// transcript and the best values of its rounds. `observe` gives the value of a candidate at an
+    /// observation, as it was measured and without noise.
     pub fn watch(&mut self, observe: impl Fn(u32, u32) -> [f64; 2] + Send + 'static) {
         let mut watched = Watched::new(&self.shared.agreement().protocol, observe);
         for number in 0..self.standing().observations {
@@ -266,7 +269,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         self.exchange.want(Millis(0)) == Want::Done
     }
 
-    /// Whether it has the last frame: whatever is left to do, nothing more is asked of its server or given to it.
+    /// Whether it has the last frame: whatever is left to do, nothing more is asked of its server
+    /// or given to it.
     pub fn has_last(&self) -> bool {
         self.exchange.have().frames > self.shared.agreement().protocol.epochs()
     }
@@ -366,7 +370,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                     self.store()?;
                 }
                 Err(error @ LinkError::Status { .. }) => return Err(AgentEnd::Link(error)),
-                // The last answer only says that the last frame has arrived: a server that is gone does not miss it.
+                // The last answer only says that the last frame has arrived: a server that is gone
+                // does not miss it.
                 Err(_) if self.is_done() && pause >= LAST_PAUSE => return Ok(()),
                 Err(error) => {
                     let next = error.pause(pause);
@@ -400,7 +405,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         self.enter(&bytes, current, seal).map(|_entered| ())
     }
 
-    /// Takes a frame, from the server or from a journal: true if it was the next one, false if it had come before.
+    /// Takes a frame, from the server or from a journal: true if it was the next one, false if it
+    /// had come before.
     fn enter(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, AgentEnd> {
         let (header, payload) = wire::decode(bytes, self.shared.agreement().frame_numbers_max())?;
         let mut vectors = vec![T::ZERO; header.len as usize];

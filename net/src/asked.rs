@@ -44,7 +44,8 @@ pub struct Asked {
     pub deadline_ms: u64,
     /// Whether rounds may end early, which shows who is there.
     pub may_close_early: bool,
-    /// What is searched, which values are better, name of the data; of a scenario nothing: points of the unit box, larger is better.
+    /// What is searched, which values are better, name of the data; of a scenario nothing: points
+    /// of the unit box, larger is better.
     pub publication: Option<Publication>,
     /// SHA-256 of the terms.
     pub terms: String,
@@ -52,7 +53,8 @@ pub struct Asked {
     pub server_keys: Vec<String>,
     /// Where the server is.
     pub address: String,
-    /// Who is trusted with contributions: `one-server`, or `two-servers`, of which either one is honest.
+    /// Who is trusted with contributions: `one-server`, or `two-servers`, of which either one is
+    /// honest.
     pub trust: Trust,
     /// The key of the helper's masks, where there are two servers.
     pub helper_key: Option<String>,

@@ -1,16 +1,19 @@
 //! A site's own certificate authority, where there is one: which certificate names which agent.
 //!
-//! **A helper's owner** can let an authority say who the leader is, in the same way: the URI `sordino:RUN/leader`, and no token
-//! ([`Leaders`]).
+//! **A helper's owner** can let an authority say who the leader is, in the same way: the URI
+//! `sordino:RUN/leader`, and no token ([`Leaders`]).
 //!
-//! Without an authority, an agent is the key that showed a token. With one, the terms hold the authority's certificate,
-//! and an agent is what its own certificate says: one name among its alternative names, the URI `sordino:RUN/SLOT`, with
-//! the run in 16 hexadecimal digits. So a certificate for one federation is worth nothing in another, and a renewed
-//! certificate is still the same agent.
+//! Without an authority, an agent is the key that showed a token. With one, the terms hold the
+//! authority's certificate, and an agent is what its own certificate says: one name among its
+//! alternative names, the URI `sordino:RUN/SLOT`, with the run in 16 hexadecimal digits. So a
+//! certificate for one federation is worth nothing in another, and a renewed certificate is still
+//! the same agent.
 //!
-//! TLS proves that the sender has the key of its certificate; which agent it is, this module decides after the handshake,
-//! so that a refusal arrives as a sentence and not as a broken connection. The chain, its signatures, its dates and its uses are
-//! judged by webpki, the authority's own dates as well. **Lists of revoked certificates are not read**: a slot is shut out by `sordino revoke`.
+//! TLS proves that the sender has the key of its certificate; which agent it is, this module
+//! decides after the handshake, so that a refusal arrives as a sentence and not as a broken
+//! connection. The chain, its signatures, its dates and its uses are judged by webpki, the
+//! authority's own dates as well. **Lists of revoked certificates are not read**: a slot is shut
+//! out by `sordino revoke`.
 
 use std::fmt;
 use std::path::Path;
@@ -43,7 +46,8 @@ pub enum AuthorityError {
         /// Certificates that are there.
         found: usize,
     },
-    /// What it holds is no certificate, not one of an authority (basic constraints with CA:TRUE), or not valid now.
+    /// What it holds is no certificate, not one of an authority (basic constraints with CA:TRUE),
+    /// or not valid now.
     #[error("not a certificate of an authority that is valid now: {0}")]
     Certificate(#[source] webpki::Error),
 }
@@ -180,8 +184,9 @@ pub fn read(path: &Path) -> Result<Vec<u8>, AuthorityError> {
 
 /// Whether a certificate is one that signs others, at this moment.
 ///
-/// webpki checks neither for a certificate that is trusted anyway. Checked as if it were a client's, its dates come first,
-/// then whether it is an authority's: that refusal is the answer hoped for here.
+/// webpki checks neither for a certificate that is trusted anyway. Checked as if it were a
+/// client's, its dates come first, then whether it is an authority's: that refusal is the answer
+/// hoped for here.
 fn judged(der: &[u8], now: UnixTime) -> Result<(), webpki::Error> {
     let der = CertificateDer::from(der);
     let anchor = anchor_from_trusted_cert(&der)?;
@@ -195,7 +200,8 @@ fn judged(der: &[u8], now: UnixTime) -> Result<(), webpki::Error> {
     }
 }
 
-/// The digest of terms that name an authority: over the digest of their agreement and the certificate.
+/// The digest of terms that name an authority: over the digest of their agreement and the
+/// certificate.
 pub fn digest(agreement: &Digest, certificate: &[u8]) -> Digest {
     let mut hash = Sha256::new();
     hash.update(b"sordino terms with an authority");
@@ -215,7 +221,8 @@ impl Signer {
         })
     }
 
-    /// The first certificate of a chain, if this one signed it for a TLS client, now by the server's clock.
+    /// The first certificate of a chain, if this one signed it for a TLS client, now by the
+    /// server's clock.
     fn signed<'c>(
         &self,
         chain: &'c [CertificateDer<'_>],
@@ -254,7 +261,8 @@ impl Authority {
         }))
     }
 
-    /// Which agent has this certificate chain, its own certificate first, now by the server's clock.
+    /// Which agent has this certificate chain, its own certificate first, now by the server's
+    /// clock.
     ///
     /// **Errors**: [`Refused`].
     pub fn slot(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u32, Refused> {
@@ -287,8 +295,8 @@ impl Leaders {
     }
 }
 
-/// Whether a certificate names the leader of this run, without regard to who signed it: for the leader itself, before it
-/// connects.
+/// Whether a certificate names the leader of this run, without regard to who signed it: for the
+/// leader itself, before it connects.
 ///
 /// **Errors**: [`Refused`].
 pub fn leads(own: &CertificateDer<'_>, run: u64) -> Result<(), Refused> {
@@ -334,7 +342,8 @@ fn the_name<'c>(
     }
 }
 
-/// Which agent of this run a certificate names, without regard to who signed it: for the agent itself, before it connects.
+/// Which agent of this run a certificate names, without regard to who signed it: for the agent
+/// itself, before it connects.
 ///
 /// **Errors**: [`Refused`].
 pub fn slot_named(own: &CertificateDer<'_>, run: u64) -> Result<u32, Refused> {

@@ -1,5 +1,6 @@
-//! A bad network between agents and server, for rehearsals: it cuts every connection after a few kilobytes, and delays
-//! some of them. What it does follows from a fixed seed and from the order of connections.
+//! A bad network between agents and server, for rehearsals: it cuts every connection after a few
+//! kilobytes, and delays some of them. What it does follows from a fixed seed and from the order of
+//! connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

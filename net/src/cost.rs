@@ -98,7 +98,8 @@ impl Cost {
         Ok(accountant)
     }
 
-    /// ε of the first `releases` at δ, as the ledger counts it; infinite where there is no finite one.
+    /// ε of the first `releases` at δ, as the ledger counts it; infinite where there is no finite
+    /// one.
     ///
     /// **Errors**: [`AccountantError`].
     pub fn epsilon(&self, releases: u32, delta: f64) -> Result<f64, AccountantError> {
@@ -122,7 +123,8 @@ impl Cost {
         self.composed(PldAccountant::new(), releases)
     }
 
-    /// ε at δ between two contributions of an agent, of the first `releases`; infinite where there is no finite one.
+    /// ε at δ between two contributions of an agent, of the first `releases`; infinite where there
+    /// is no finite one.
     ///
     /// **Errors**: [`AccountantError`].
     pub fn between(&self, releases: u32, delta: f64) -> Result<f64, AccountantError> {
@@ -178,7 +180,8 @@ impl Spending {
 
     /// Charges the event, or refuses and stays as it was.
     ///
-    /// **Errors**: [`BudgetError::Exhausted`]; [`BudgetError::Accountant`] for an event of another kind.
+    /// **Errors**: [`BudgetError::Exhausted`]; [`BudgetError::Accountant`] for an event of another
+    /// kind.
     pub fn charge(&mut self, event: &Event) -> Result<(), BudgetError> {
         match self {
             Spending::Renyi(filter) => filter.charge(event),

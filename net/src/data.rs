@@ -22,7 +22,8 @@ const BYTES_MAX: u64 = 4096;
 /// The data of a site, and where what it gave is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// Its name; without one, that which the agent was begun with, or else that of all data without a name.
+    /// Its name; without one, that which the agent was begun with, or else that of all data without
+    /// a name.
     pub name: Option<String>,
     /// Folder of the counts, the same for all federations of a site; not the agent's own.
     pub place: PathBuf,
@@ -103,7 +104,8 @@ fn begun(path: &Path) -> Result<Option<Option<String>>, DataError> {
         })
 }
 
-/// Where data without a name is counted that belongs to a folder: beside the counts of data with names.
+/// Where data without a name is counted that belongs to a folder: beside the counts of data with
+/// names.
 pub fn of_folder(place: &Path, folder: &Path) -> PathBuf {
     let name = Digest(Sha256::digest(folder.as_os_str().as_encoded_bytes()).into());
     place.join("by-folder").join(name.to_string())

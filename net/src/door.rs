@@ -11,11 +11,13 @@
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full, or the server is beginning |
 //!
-//! The caller is identified by the key of its connection, or by its certificate where the terms name an authority. The
-//! header `server` of every answer names this program and its version. The
-//! path of an upload names the agent for people who read logs; a frame or a path that says otherwise is 403.
+//! The caller is identified by the key of its connection, or by its certificate where the terms
+//! name an authority. The header `server` of every answer names this program and its version. The
+//! path of an upload names the agent for people who read logs; a frame or a path that says
+//! otherwise is 403.
 //!
-//! Where the terms let rounds close early, 204 and the 200 of an upload say how many agents have joined (`sordino-joined`).
+//! Where the terms let rounds close early, 204 and the 200 of an upload say how many agents have
+//! joined (`sordino-joined`).
 
 mod limits;
 mod offered;
@@ -79,7 +81,8 @@ pub struct Door {
     pub deployment: u64,
     /// What is published.
     pub terms: Bytes,
-    /// What anybody may fetch of a campaign; nothing as long as a server that began again has not found its round.
+    /// What anybody may fetch of a campaign; nothing as long as a server that began again has not
+    /// found its round.
     pub offered: watch::Receiver<Option<Offered>>,
     /// The longest body, in bytes.
     pub body_max: usize,
@@ -87,7 +90,8 @@ pub struct Door {
     pub enrolment: Arc<Enrolment>,
     /// The authority that signs agents' certificates; none where a token binds a key to a slot.
     pub authority: Option<Arc<Authority>>,
-    /// Whether agents that wait are told how many have joined: only where the terms make presence public.
+    /// Whether agents that wait are told how many have joined: only where the terms make presence
+    /// public.
     pub tells_joined: bool,
     /// Where requests go.
     pub requests: mpsc::Sender<Request>,
@@ -274,7 +278,8 @@ async fn enrol(
     }
 }
 
-/// An agent whose certificate says who it is, with the key of its masks where there are two servers.
+/// An agent whose certificate says who it is, with the key of its masks where there are two
+/// servers.
 fn enrol_certified(door: &Door, slot: u32, body: &[u8]) -> Response {
     let masks = match (body.is_empty(), body.try_into()) {
         (true, _) => None,
@@ -405,7 +410,8 @@ async fn give(
     }
 }
 
-/// Counts every answer by its status; a request that does not finish ends after the longest wait plus the patience.
+/// Counts every answer by its status; a request that does not finish ends after the longest wait
+/// plus the patience.
 async fn counted(
     State(door): State<Shared>,
     request: axum::extract::Request,
@@ -425,8 +431,8 @@ async fn counted(
     response
 }
 
-/// Opens a door on a listener and serves until the task is dropped; `shown` is the key of the moment. An error of one
-/// connection ends that connection.
+/// Opens a door on a listener and serves until the task is dropped; `shown` is the key of the
+/// moment. An error of one connection ends that connection.
 pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
     let (limits, counts, body_max, door) = (
         door.limits,
@@ -457,7 +463,8 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
         authority: door.authority.clone(),
     };
     loop {
-        // Nobody closes the semaphore; a listener that fails for want of file handles works again soon.
+        // Nobody closes the semaphore; a listener that fails for want of file handles works again
+        // soon.
         let Ok(permit) = free.clone().acquire_owned().await else {
             return;
         };
@@ -524,7 +531,8 @@ async fn connection(
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.patience)
         .max_buf_size(16 << 10);
-    // A peer that hangs up in the middle is an everyday thing; one that asks slowly or never reads keeps no place for ever.
+    // A peer that hangs up in the middle is an everyday thing; one that asks slowly or never reads
+    // keeps no place for ever.
     let served = tokio::time::timeout(longest, http.serve_connection(TokioIo::new(tls), service));
     tokio::select! {
         biased;

@@ -1,14 +1,16 @@
 //! Which key belongs to which agent: slots, unused invitations, and agents that were shut out.
 //!
-//! Three text files in the server's folder. Commands write `invitations.jsonl` and `revoked.jsonl` while a server runs,
-//! and the server reads them again whenever they have changed; `enrolled.jsonl` is written by the server. Revocations are
-//! read first: a broken line never keeps a revocation from taking effect.
+//! Three text files in the server's folder. Commands write `invitations.jsonl` and `revoked.jsonl`
+//! while a server runs, and the server reads them again whenever they have changed;
+//! `enrolled.jsonl` is written by the server. Revocations are read first: a broken line never keeps
+//! a revocation from taking effect.
 //!
 //! Shutting an agent out changes no weight: its slot stays and counts as zero.
 //!
-//! Where an authority signs for agents ([`crate::authority`]) no keys of connections are enrolled: `invitations.jsonl` only
-//! records which of the server's keys an invitation named, and `revoked.jsonl` works as usual. Where there are two servers as well,
-//! `enrolled.jsonl` has the key of each agent's masks, which its certificate brought first and which stays.
+//! Where an authority signs for agents ([`crate::authority`]) no keys of connections are enrolled:
+//! `invitations.jsonl` only records which of the server's keys an invitation named, and
+//! `revoked.jsonl` works as usual. Where there are two servers as well, `enrolled.jsonl` has the
+//! key of each agent's masks, which its certificate brought first and which stays.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,10 +60,12 @@ pub enum EnrolmentError {
 #[serde(deny_unknown_fields)]
 struct Invited {
     slot: u32,
-    /// SHA-256 of the token: a reader of the file cannot join with it. None where an authority signs for agents.
+    /// SHA-256 of the token: a reader of the file cannot join with it. None where an authority
+    /// signs for agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
-    /// The key that the server will have after a rotation, as the invitation names it; none in older lines.
+    /// The key that the server will have after a rotation, as the invitation names it; none in
+    /// older lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next: Option<Fingerprint>,
     /// Seconds since 1970 after which the token is good for nobody new.
@@ -211,7 +215,8 @@ impl Enrolment {
         Ok(enrolment)
     }
 
-    /// Where there are two servers nobody is enrolled without the key of its masks; where there is one, nobody with it.
+    /// Where there are two servers nobody is enrolled without the key of its masks; where there is
+    /// one, nobody with it.
     pub fn trusting(self, trust: Trust) -> Self {
         Enrolment { trust, ..self }
     }
@@ -232,7 +237,8 @@ impl Enrolment {
 
     /// Reads again what commands write, if it has changed.
     ///
-    /// **Errors**: [`EnrolmentError`]; invitations then stay as they were, and every readable revocation holds.
+    /// **Errors**: [`EnrolmentError`]; invitations then stay as they were, and every readable
+    /// revocation holds.
     pub fn refresh(&self) -> Result<(), EnrolmentError> {
         let Some(folder) = &self.folder else {
             return Ok(());
@@ -286,7 +292,8 @@ impl Enrolment {
 
     /// An agent that came with a certificate and may take part: it counts as having joined.
     ///
-    /// **Errors**: [`Refusal::Revoked`]; [`Refusal::Masks`] where there are two servers and the key of its masks is not known.
+    /// **Errors**: [`Refusal::Revoked`]; [`Refusal::Masks`] where there are two servers and the key
+    /// of its masks is not known.
     pub fn certified(&self, slot: u32) -> Result<(), Refusal> {
         let mut lists = self.lists();
         if lists.revoked.contains(&slot) {
@@ -299,8 +306,8 @@ impl Enrolment {
         Ok(())
     }
 
-    /// The same for one that shows its certificate for the first time, with the key of its masks where there are two servers. That key
-    /// is kept, and stays.
+    /// The same for one that shows its certificate for the first time, with the key of its masks
+    /// where there are two servers. That key is kept, and stays.
     ///
     /// **Errors**: [`Refusal`].
     pub fn enrol_certified(&self, slot: u32, masks: Option<MaskKey>) -> Result<(), Refusal> {
@@ -352,8 +359,8 @@ impl Enrolment {
             .insert(digest(token), Offer::default());
     }
 
-    /// Binds a slot to a key that shows its token. The same key may come again; another one is refused, unless the invitation
-    /// was made for it.
+    /// Binds a slot to a key that shows its token. The same key may come again; another one is
+    /// refused, unless the invitation was made for it.
     ///
     /// **Errors**: [`Refusal`].
     pub fn enrol(&self, slot: u32, token: &Token, key: Fingerprint) -> Result<(), Refusal> {
@@ -362,7 +369,8 @@ impl Enrolment {
 
     /// The same with the key of the agent's masks, which stays as it is.
     ///
-    /// **Errors**: [`Refusal`]; [`Refusal::Masks`] for a key that is missing, not asked for, or another agent's.
+    /// **Errors**: [`Refusal`]; [`Refusal::Masks`] for a key that is missing, not asked for, or
+    /// another agent's.
     pub fn enrol_with(
         &self,
         slot: u32,
@@ -439,7 +447,8 @@ fn digest(token: &Token) -> String {
     hex(&Sha256::digest(token))
 }
 
-/// Writes an invitation down beside a server that may be running: its token, if it has one, and what it is good for.
+/// Writes an invitation down beside a server that may be running: its token, if it has one, and
+/// what it is good for.
 ///
 /// **Errors**: [`FileError`].
 pub fn invite(
@@ -462,7 +471,8 @@ pub fn invite(
     )
 }
 
-/// Slots that were invited, not shut out, and given no invitation that names this key as the server's next one.
+/// Slots that were invited, not shut out, and given no invitation that names this key as the
+/// server's next one.
 ///
 /// **Errors**: [`EnrolmentError`].
 pub fn without_key(folder: &Path, next: Fingerprint) -> Result<BTreeSet<u32>, EnrolmentError> {
@@ -522,7 +532,8 @@ fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileEr
             .create(true)
             .mode(0o600)
             .open(&path)?;
-        // Of two who write at one time, neither takes the other's line for one that was cut off. The lock ends with the file.
+        // Of two who write at one time, neither takes the other's line for one that was cut off.
+        // The lock ends with the file.
         file.lock()?;
         let mut before = Vec::new();
         file.read_to_end(&mut before)?;
@@ -546,7 +557,8 @@ fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileEr
     sync_folder(&path)
 }
 
-/// All whole lines; what follows the last line feed was cut off while it was written, and was never acted upon.
+/// All whole lines; what follows the last line feed was cut off while it was written, and was never
+/// acted upon.
 fn lines<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<V>, EnrolmentError> {
     let (found, broken) = readable(path)?;
     broken.map_or(Ok(found), Err)

@@ -173,10 +173,11 @@ impl Folder {
         })
     }
 
-    /// The folder of these terms, begun now if it is empty. Of the terms only the run may differ from what the folder was
-    /// begun with: it is drawn once, and the folder's own is used.
+    /// The folder of these terms, begun now if it is empty. Of the terms only the run may differ
+    /// from what the folder was begun with: it is drawn once, and the folder's own is used.
     ///
-    /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other terms.
+    /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other
+    /// terms.
     pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
         create_folders_privately(&path.join("frames"))?;
         let file = path.join("terms.bin");
@@ -263,8 +264,8 @@ impl Folder {
         )?)
     }
 
-    /// Makes round, frame, state and charge durable in one rename. Only afterwards may the ledger be synced, and then the
-    /// frame announced.
+    /// Makes round, frame, state and charge durable in one rename. Only afterwards may the ledger
+    /// be synced, and then the frame announced.
     ///
     /// **Errors**: [`FolderError`]; nothing may leave then.
     pub fn commit<K: Serialize>(
@@ -281,7 +282,8 @@ impl Folder {
         Ok(write_privately(&self.path.join("round.bin"), &bytes)?)
     }
 
-    /// How long ago the last frame was announced first; writes down that it is now, if it was not yet.
+    /// How long ago the last frame was announced first; writes down that it is now, if it was not
+    /// yet.
     ///
     /// **Errors**: [`FolderError::File`], [`FolderError::Round`] if the file is not a number.
     pub fn since_the_last(&self) -> Result<Duration, FolderError> {
@@ -306,7 +308,8 @@ impl Folder {
         }
     }
 
-    /// Writes the file of the releases so far, signed with the server's key, unless it is there already; returns its bytes.
+    /// Writes the file of the releases so far, signed with the server's key, unless it is there
+    /// already; returns its bytes.
     ///
     /// **Errors**: [`FolderError`].
     pub fn publish(&self, file: PriorFile) -> Result<Bytes, FolderError> {
@@ -323,7 +326,8 @@ impl Folder {
         Ok(bytes.into())
     }
 
-    /// Keeps a frame that is about to be announced, for agents that were away and for [`Folder::history`].
+    /// Keeps a frame that is about to be announced, for agents that were away and for
+    /// [`Folder::history`].
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn keep(&self, round: u32, frame: &[u8]) -> Result<(), FolderError> {

@@ -1,5 +1,5 @@
-//! The second of two servers: a small process with a folder, a key, a ledger and a promise of its own, which hears the leader
-//! and nobody else.
+//! The second of two servers: a small process with a folder, a key, a ledger and a promise of its
+//! own, which hears the leader and nobody else.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -12,14 +12,15 @@
 //! | [`serve`] | the process |
 //! | [`told`] | whose keys the helper knows, as its leader remembers |
 //!
-//! **How they find each other.** `sordino help-serve FOLDER` makes keys and a token, and tells an address with both. The first
-//! server that shows the token becomes the leader, by the key of its connection, and hands the terms over. With an authority of
-//! the helper's owner (`--ca`) there is no token: the leader is who has a certificate for `sordino:RUN/leader`. A leader cannot
-//! choose other noise by it: masks are made with the digest of the agreement, so a helper that was given other terms than
-//! the agents opens nothing.
+//! **How they find each other.** `sordino help-serve FOLDER` makes keys and a token, and tells an
+//! address with both. The first server that shows the token becomes the leader, by the key of its
+//! connection, and hands the terms over. With an authority of the helper's owner (`--ca`) there is
+//! no token: the leader is who has a certificate for `sordino:RUN/leader`. A leader cannot choose
+//! other noise by it: masks are made with the digest of the agreement, so a helper that was given
+//! other terms than the agents opens nothing.
 //!
-//! **What a helper believes of its leader**: which agents answered, and their public keys. An agent is in a set once, and two agents
-//! never have one key; a wrong key opens nothing.
+//! **What a helper believes of its leader**: which agents answered, and their public keys. An agent
+//! is in a set once, and two agents never have one key; a wrong key opens nothing.
 
 pub mod address;
 pub mod desk;

@@ -1,9 +1,11 @@
-//! Keys instead of certificate authorities: a party is identified by the digest of its connection's public key.
+//! Keys instead of certificate authorities: a party is identified by the digest of its connection's
+//! public key.
 //!
-//! TLS 1.3 only, with a key on both sides. A certificate here is an envelope for a key: it is self-signed, and only the
-//! key in it is used, neither name nor date. The server accepts every key in the handshake and looks up in its own list
-//! which agent the key belongs to ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no
-//! other. Only at a site with an authority of its own does an agent's certificate say who the agent is
+//! TLS 1.3 only, with a key on both sides. A certificate here is an envelope for a key: it is
+//! self-signed, and only the key in it is used, neither name nor date. The server accepts every key
+//! in the handshake and looks up in its own list which agent the key belongs to
+//! ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other. Only
+//! at a site with an authority of its own does an agent's certificate say who the agent is
 //! ([`crate::authority`]).
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -85,13 +87,15 @@ pub fn fingerprint_of(certificate: &CertificateDer<'_>) -> Result<Fingerprint, r
     Ok(Fingerprint::of(parsed.subject_public_key_info().as_ref()))
 }
 
-/// A party's own key, with an envelope for it: its certificate first, then those that signed it, if any.
+/// A party's own key, with an envelope for it: its certificate first, then those that signed it, if
+/// any.
 pub struct Identity {
     private: PrivateKeyDer<'static>,
     chain: Vec<CertificateDer<'static>>,
 }
 
-/// A certificate that an authority signed, and its key, both in PEM: an agent's, or that of the leader of two servers.
+/// A certificate that an authority signed, and its key, both in PEM: an agent's, or that of the
+/// leader of two servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certified {
     /// The party's own certificate first, then those between it and the authority.
@@ -172,7 +176,8 @@ impl Identity {
         &self.chain
     }
 
-    /// The key in this file. A missing file is made, whole or not at all, and only its owner may read it.
+    /// The key in this file. A missing file is made, whole or not at all, and only its owner may
+    /// read it.
     ///
     /// **Errors**: [`IdentityError`].
     pub fn open(path: &Path) -> Result<Self, IdentityError> {
@@ -210,7 +215,8 @@ impl Identity {
         }
     }
 
-    /// The public key, its SubjectPublicKeyInfo in DER: what [`sordino_host::signature::verified`] needs, and of what the fingerprint is the digest.
+    /// The public key, its SubjectPublicKeyInfo in DER: what [`sordino_host::signature::verified`]
+    /// needs, and of what the fingerprint is the digest.
     ///
     /// **Errors**: [`IdentityError::Tls`], [`IdentityError::Signature`].
     pub fn public_key(&self) -> Result<Vec<u8>, IdentityError> {
@@ -226,8 +232,8 @@ impl Identity {
         self.private.secret_der()
     }
 
-    /// How a server with this key listens. Records of 1 KiB, so that a device needs 2 KiB for one and not 16; no tickets,
-    /// because a handshake is cheap and a ticket is a second identity.
+    /// How a server with this key listens. Records of 1 KiB, so that a device needs 2 KiB for one
+    /// and not 16; no tickets, because a handshake is cheap and a ticket is a second identity.
     ///
     /// **Errors**: [`IdentityError::Tls`].
     pub fn server(&self) -> Result<Arc<ServerConfig>, IdentityError> {

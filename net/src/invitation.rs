@@ -1,10 +1,11 @@
 //! What an agent needs to find its server, to recognise it, and to be recognised: one line of text.
 //!
-//! `sordino://HOST:PORT/RUN/SLOT?terms=…&pin=…&pin=…&token=…`: the run in 16 hexadecimal digits, the digest of the
-//! terms, two fingerprints, of the key that the server has and of the one that it will have after a rotation (one is
-//! enough), and a token that is good for one key. The line is a secret until it is used. Where the terms name an
-//! authority, an agent's certificate says who it is: there is no token, and nothing in the line is secret. Where there are
-//! two servers, `helper=…` before the token is the key of the helper's masks.
+//! `sordino://HOST:PORT/RUN/SLOT?terms=…&pin=…&pin=…&token=…`: the run in 16 hexadecimal digits,
+//! the digest of the terms, two fingerprints, of the key that the server has and of the one that it
+//! will have after a rotation (one is enough), and a token that is good for one key. The line is a
+//! secret until it is used. Where the terms name an authority, an agent's certificate says who it
+//! is: there is no token, and nothing in the line is secret. Where there are two servers,
+//! `helper=…` before the token is the key of the helper's masks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +34,8 @@ pub struct Invitation {
     pub pins: Vec<Fingerprint>,
     /// What to show once; none where an authority signs for agents.
     pub token: Option<Token>,
-    /// The key of the helper's masks, where there are two servers: whoever has its secret half and the leader's disk sees vectors.
+    /// The key of the helper's masks, where there are two servers: whoever has its secret half and
+    /// the leader's disk sees vectors.
     pub helper: Option<MaskKey>,
 }
 

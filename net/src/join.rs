@@ -36,10 +36,12 @@ use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
-/// An agent that is over gives up when it would pause for this long: after some five seconds in all.
+/// An agent that is over gives up when it would pause for this long: after some five seconds in
+/// all.
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The longest that a question waits: less than the time for which a server keeps it, or a proxy a silent connection.
+/// The longest that a question waits: less than the time for which a server keeps it, or a proxy a
+/// silent connection.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
 
 /// How an agent takes part.
@@ -49,20 +51,23 @@ pub struct Joining {
     pub invitation: Invitation,
     /// Where its key and its state are kept; the same folder again goes on where it was.
     pub folder: PathBuf,
-    /// Its certificate, where the terms name an authority; otherwise it makes a key in its folder and shows the token.
+    /// Its certificate, where the terms name an authority; otherwise it makes a key in its folder
+    /// and shows the token.
     pub certified: Option<Certified>,
-    /// The largest ε up to which it contributes, never more than the terms' own limit. If none, the terms' limit, and a new
-    /// agent agrees only to terms whose releases cost at most [`EPSILON_UNASKED`], or to what `asked` agrees to.
+    /// The largest ε up to which it contributes, never more than the terms' own limit. If none, the
+    /// terms' limit, and a new agent agrees only to terms whose releases cost at most
+    /// [`EPSILON_UNASKED`], or to what `asked` agrees to.
     pub epsilon_max: Option<f64>,
-    /// Asks the owner whether to agree to this sentence, where `epsilon_max` is none and the terms cost more than
-    /// [`EPSILON_UNASKED`]; may block. If none, such terms are refused.
+    /// Asks the owner whether to agree to this sentence, where `epsilon_max` is none and the terms
+    /// cost more than [`EPSILON_UNASKED`]; may block. If none, such terms are refused.
     pub asked: Option<fn(&str) -> bool>,
     /// The largest δ of terms that it agrees to; 1/(10 N) if none, and never more than that.
     pub delta_max: Option<f64>,
-    /// Evaluations that it makes in all, of a campaign, where each site says how many; those that it was begun with, or 30, if none.
+    /// Evaluations that it makes in all, of a campaign, where each site says how many; those that
+    /// it was begun with, or 30, if none.
     pub evaluations: Option<u32>,
-    /// The data that its values come from: what it gives is counted together with what other federations got of the same data.
-    /// If none, nothing is counted outside its folder.
+    /// The data that its values come from: what it gives is counted together with what other
+    /// federations got of the same data. If none, nothing is counted outside its folder.
     pub data: Option<Data>,
     /// How long a question to the server may wait for an answer; at most [`WAIT_MAX`].
     pub wait: Duration,
@@ -85,8 +90,8 @@ pub struct Joined {
     pub chain: sordino_core::digest::Digest,
 }
 
-/// Takes part until the federation is over; `evaluate` gives the value at a point of the unit box. Killed at any moment
-/// and called again with the same folder, it goes on where it was.
+/// Takes part until the federation is over; `evaluate` gives the value at a point of the unit box.
+/// Killed at any moment and called again with the same folder, it goes on where it was.
 ///
 /// **Errors**: [`JoinError`]. A server that cannot be reached is not an error: it is tried again.
 pub async fn join<F: Future<Output = Result<f64, String>>>(
@@ -138,7 +143,8 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
         count,
     };
     let done = dispatch!(terms.agreement, take_part<F>(part, evaluate).await);
-    // It was not let in, and nothing left it. What a process before this one, or another folder, agreed to is not its to free.
+    // It was not let in, and nothing left it. What a process before this one, or another folder,
+    // agreed to is not its to free.
     if done.is_err()
         && !folder.join(AGENT).exists()
         && let Some(mut agreed) = agreed
@@ -163,7 +169,8 @@ fn counted(joining: &Joining) -> Result<Option<Contributions>, DataError> {
         .transpose()
 }
 
-/// Refuses what nobody should agree to, and tells in one sentence what is agreed to. What it may give is in the count from then on.
+/// Refuses what nobody should agree to, and tells in one sentence what is agreed to. What it may
+/// give is in the count from then on.
 async fn agree(
     joining: &Joining,
     terms: &Terms,
@@ -341,8 +348,8 @@ impl Attempts {
     }
 }
 
-/// Shows the token, with the key of its masks where there are two servers, or the certificate. False if the server of an agent
-/// that is over is gone.
+/// Shows the token, with the key of its masks where there are two servers, or the certificate.
+/// False if the server of an agent that is over is gone.
 async fn enrolled(
     joining: &Joining,
     link: &mut Link,
@@ -361,8 +368,8 @@ async fn enrolled(
     Ok(true)
 }
 
-/// What an agent with the last frame did, and whether the server knows that it has it: if so, no server is needed; if not,
-/// the agent tries for a few seconds to tell it.
+/// What an agent with the last frame did, and whether the server knows that it has it: if so, no
+/// server is needed; if not, the agent tries for a few seconds to tell it.
 fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     let [file, terms] = [AGENT, "terms.bin"].map(|name| joining.folder.join(name));
     if !file.exists() || !terms.exists() {
@@ -453,7 +460,8 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
     }
 }
 
-/// The terms, fetched once; always compared with the invitation. None if the server of an agent that is over is gone.
+/// The terms, fetched once; always compared with the invitation. None if the server of an agent
+/// that is over is gone.
 async fn terms(
     joining: &Joining,
     link: &mut Link,

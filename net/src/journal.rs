@@ -1,18 +1,20 @@
-//! What an agent did, line by line: its seed, the frames it received or missed, the values it measured, its uploads.
+//! What an agent did, line by line: its seed, the frames it received or missed, the values it
+//! measured, its uploads.
 //!
-//! Everything else follows from these and the terms, so that a replay of the journal ([`crate::agent::replay`]) makes the
-//! same queries and the same uploads. A line is the digest of all lines so far, 64 hexadecimal digits, a blank, and a step
-//! in JSON:
+//! Everything else follows from these and the terms, so that a replay of the journal
+//! ([`crate::agent::replay`]) makes the same queries and the same uploads. A line is the digest of
+//! all lines so far, 64 hexadecimal digits, a blank, and a step in JSON:
 //!
 //! **Equation**: d₀ = 0, dᵢ = SHA-256(dᵢ₋₁ ‖ step i).
 //!
-//! Lines are appended and synced before the agent's state, which says how many of them count ([`Mark`]): lines beyond these,
-//! left by a crash, were never acted upon and are overwritten. A line that was changed, left out or cut off is refused by
-//! its number. The digests contain no key: anyone who can write to the folder can write another journal, and another state
-//! beside it, but cannot make frames that continue the federation's history.
+//! Lines are appended and synced before the agent's state, which says how many of them count
+//! ([`Mark`]): lines beyond these, left by a crash, were never acted upon and are overwritten. A
+//! line that was changed, left out or cut off is refused by its number. The digests contain no key:
+//! anyone who can write to the folder can write another journal, and another state beside it, but
+//! cannot make frames that continue the federation's history.
 //!
-//! A journal holds what its agent must not show: observations, and the seed of its draws. Only its owner may read it (0600).
-//! It is about twice as long as all broadcasts together.
+//! A journal holds what its agent must not show: observations, and the seed of its draws. Only its
+//! owner may read it (0600). It is about twice as long as all broadcasts together.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -64,7 +66,8 @@ pub enum Step {
         /// What was measured, rounded to the scalar of the federation.
         value: f64,
     },
-    /// It gave an upload: written before it was sent, once for each round, however often it was sent.
+    /// It gave an upload: written before it was sent, once for each round, however often it was
+    /// sent.
     Upload {
         /// The round it belongs to.
         round: u32,
@@ -179,10 +182,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal whose first lines are those of `mark`. What follows them is overwritten, provided that it is no more than a
-    /// crash between journal and file can leave: the steps of one round.
+    /// A journal whose first lines are those of `mark`. What follows them is overwritten, provided
+    /// that it is no more than a crash between journal and file can leave: the steps of one round.
     ///
-    /// **Errors**: [`JournalError`] unless these lines are there, unchanged; [`JournalError::Ahead`].
+    /// **Errors**: [`JournalError`] unless these lines are there, unchanged;
+    /// [`JournalError::Ahead`].
     pub fn resume(path: &Path, mark: Mark) -> Result<Self, JournalError> {
         if mark.lines > 0 {
             read(path, &mark, |_, _| Ok::<(), JournalError>(()))?;
@@ -226,7 +230,8 @@ impl Journal {
 
     /// Makes every waiting step durable.
     ///
-    /// **Errors**: [`JournalError::File`]; they wait still, and no state may be stored that counts them.
+    /// **Errors**: [`JournalError::File`]; they wait still, and no state may be stored that counts
+    /// them.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -457,7 +462,8 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The proof of later contributions was written over when an older agent.bin was restored beside it.
+    /// The proof of later contributions was written over when an older agent.bin was restored
+    /// beside it.
     #[test]
     fn mended_a_journal_that_is_ahead_of_its_file_is_not_written_over() {
         let path =

@@ -6,14 +6,15 @@
 //! | `server.next.key` | the key that it will show after `sordino rotate`; unused until then |
 //! | `seal.key` | 32 random bytes from which its seals are made; they stay when the key changes |
 //!
-//! All three are made when a folder is begun. Afterwards a missing `server.key` or `seal.key` is an error: with another one
-//! it would be another server, or a server that does not recognise its own history. Only the next key is drawn whenever it
-//! is missing, by the commands that name it.
+//! All three are made when a folder is begun. Afterwards a missing `server.key` or `seal.key` is an
+//! error: with another one it would be another server, or a server that does not recognise its own
+//! history. Only the next key is drawn whenever it is missing, by the commands that name it.
 //!
-//! Every invitation names the fingerprints of the first two, so that an agent recognises the server before a rotation and
-//! after it. [`rotate`] makes the next key the present one and draws another: invitations made since the previous rotation
-//! remain good, older ones name neither key. `sordino rotate` refuses while some slot has only older ones. Keys are never
-//! announced over the network: someone who stole the present key cannot make agents accept another one.
+//! Every invitation names the fingerprints of the first two, so that an agent recognises the server
+//! before a rotation and after it. [`rotate`] makes the next key the present one and draws another:
+//! invitations made since the previous rotation remain good, older ones name neither key.
+//! `sordino rotate` refuses while some slot has only older ones. Keys are never announced over the
+//! network: someone who stole the present key cannot make agents accept another one.
 //!
 //! A helper has the first two as well. Its address names both, for its leader, and it has no seals.
 
@@ -80,7 +81,8 @@ impl Keys {
         })
     }
 
-    /// What invitations name: who the server is, and who it will be. The next key is drawn if there is none.
+    /// What invitations name: who the server is, and who it will be. The next key is drawn if there
+    /// is none.
     ///
     /// **Errors**: [`IdentityError`].
     pub fn pins(&self) -> Result<[Fingerprint; 2], IdentityError> {
@@ -99,7 +101,8 @@ impl Drop for Keys {
     }
 }
 
-/// The key that the server or helper of a folder shows, and the next, which is drawn if there is none.
+/// The key that the server or helper of a folder shows, and the next, which is drawn if there is
+/// none.
 ///
 /// **Errors**: [`IdentityError`]; [`IdentityError::File`] if the present key is missing.
 pub fn pins(folder: &Path) -> Result<[Fingerprint; 2], IdentityError> {
@@ -132,8 +135,8 @@ fn lock(folder: &Path) -> Result<File, FileError> {
     Ok(file)
 }
 
-/// The next key of a folder whose keys are locked; another one if it is the present one, as after a rotation that was cut
-/// off.
+/// The next key of a folder whose keys are locked; another one if it is the present one, as after a
+/// rotation that was cut off.
 fn next(folder: &Path, present: &Identity) -> Result<Identity, IdentityError> {
     let path = folder.join(NEXT);
     let found = Identity::open(&path)?;
@@ -145,12 +148,13 @@ fn next(folder: &Path, present: &Identity) -> Result<Identity, IdentityError> {
     Ok(made)
 }
 
-/// Makes the next key the present one and draws another; returns the new pair. A running server shows the present key to
-/// new connections from the next second on. `expected` is the next key as the caller knew it: of two processes that rotate
-/// at the same time, the second does nothing.
+/// Makes the next key the present one and draws another; returns the new pair. A running server
+/// shows the present key to new connections from the next second on. `expected` is the next key as
+/// the caller knew it: of two processes that rotate at the same time, the second does nothing.
 ///
-/// **Errors**: [`IdentityError::Rotated`] if the next key is no longer `expected`. After any other [`IdentityError`] the
-/// keys are as before, or the rotation is complete except for the next key, which the next command draws.
+/// **Errors**: [`IdentityError::Rotated`] if the next key is no longer `expected`. After any other
+/// [`IdentityError`] the keys are as before, or the rotation is complete except for the next key,
+/// which the next command draws.
 pub fn rotate(folder: &Path, expected: Fingerprint) -> Result<[Fingerprint; 2], IdentityError> {
     {
         let _alone = lock(folder)?;
@@ -175,8 +179,8 @@ pub fn always(identity: &Identity) -> Result<Shown, IdentityError> {
     Ok(watch::channel(identity.server()?).1)
 }
 
-/// Shows the present key of a folder, and its successor as soon as it is rotated. Reports each change once, and each
-/// failure to read a key once. It never ends.
+/// Shows the present key of a folder, and its successor as soon as it is rotated. Reports each
+/// change once, and each failure to read a key once. It never ends.
 pub async fn follow(
     folder: &Path,
     mut shown: Fingerprint,

@@ -1,7 +1,7 @@
 //! # sordino-net
 //!
-//! Real federations: a server that speaks HTTPS itself, agents that fetch broadcasts and send uploads, and rehearsals of
-//! both that agree with the simulator to the bit.
+//! Real federations: a server that speaks HTTPS itself, agents that fetch broadcasts and send
+//! uploads, and rehearsals of both that agree with the simulator to the bit.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -27,8 +27,8 @@ use sordino_host::prior::BYTES_MAX as FILE_BYTES_MAX;
 /// For how long a connection, a handshake or an answer beyond the agreed wait is awaited.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Why a request has no answer. All but [`LinkError::Status`] are worth trying again; an agent that is still joining also
-/// gives up at [`LinkError::Answer`].
+/// Why a request has no answer. All but [`LinkError::Status`] are worth trying again; an agent that
+/// is still joining also gives up at [`LinkError::Answer`].
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The connection could not be made: address, network, or a key that is not the pinned one.
@@ -115,7 +115,8 @@ impl Link {
         self.frame_max = frame_max;
     }
 
-    /// How many agents have joined, as the server said last; it says so only where the terms make presence public.
+    /// How many agents have joined, as the server said last; it says so only where the terms make
+    /// presence public.
     pub fn joined(&self) -> Option<u32> {
         self.joined
     }
@@ -124,7 +125,8 @@ impl Link {
         let connecting = async {
             let tcp = tunnel::connect(&self.address).await?;
             tcp.set_nodelay(true)?;
-            // Pins say who the server is; the name tells routers which federation is meant, so that several share a port.
+            // Pins say who the server is; the name tells routers which federation is meant, so that
+            // several share a port.
             let name = ServerName::try_from(format!("{}.sordino", self.run))
                 .map_err(std::io::Error::other)?;
             TlsConnector::from(self.tls.clone())
@@ -258,7 +260,8 @@ impl Link {
         }
     }
 
-    /// What the release of this round of a campaign is made with, a frame, while it is open; anybody may have it.
+    /// What the release of this round of a campaign is made with, a frame, while it is open;
+    /// anybody may have it.
     ///
     /// **Errors**: [`LinkError`]; 404 of another round.
     pub async fn opening(&mut self, round: u32, frame_max: usize) -> Result<Bytes, LinkError> {
@@ -279,7 +282,8 @@ impl Link {
         }
     }
 
-    /// Shows the token of an invitation. An agent with a certificate shows none; it learns whether it is admitted.
+    /// Shows the token of an invitation. An agent with a certificate shows none; it learns whether
+    /// it is admitted.
     ///
     /// **Errors**: [`LinkError`].
     pub async fn enrol(&mut self, slot: u32, token: Option<&Token>) -> Result<(), LinkError> {

@@ -1,5 +1,5 @@
-//! What a method is to a program on a network: what its agents compute with, built from the terms alone, and what its server
-//! keeps.
+//! What a method is to a program on a network: what its agents compute with, built from the terms
+//! alone, and what its server keeps.
 //!
 //! | method | agents | server |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | vote | [`Voting`]: a ballot, the winner of the shares, own draws | the ballot |
 //! | a method of one's own | [`OwnParty`]: what the program does that brings it | none: it is rehearsed and never served |
 //!
-//! Everything else (frames, links, journals, restarts, budgets, doors) is written once, over [`Party`], and over [`Served`] where
-//! a server or an agent of a real federation is meant.
+//! Everything else (frames, links, journals, restarts, budgets, doors) is written once, over
+//! [`Party`], and over [`Served`] where a server or an agent of a real federation is meant.
 
 mod campaign;
 mod chosen;
@@ -106,7 +106,8 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     /// **Errors**: none for terms that were admitted.
     fn lengths(&self) -> Result<[usize; 2], TermsError>;
 
-    /// Lets an agent's machine do something. The workspace is the agent's own, as the last call left it.
+    /// Lets an agent's machine do something. The workspace is the agent's own, as the last call
+    /// left it.
     ///
     /// **Errors**: the machine's, and for a state that no agent of these terms can have.
     fn with<R>(
@@ -116,8 +117,8 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         act: impl FnOnce(&mut Self::Member<'_>) -> Result<R, Self::Refusal>,
     ) -> Result<R, PartyError>;
 
-    /// How an agent's contribution to the release of its epoch becomes integers, where two servers are trusted; nothing
-    /// where its method sums nothing.
+    /// How an agent's contribution to the release of its epoch becomes integers, where two servers
+    /// are trusted; nothing where its method sums nothing.
     ///
     /// **Errors**: the machine's.
     fn encoding(
@@ -143,14 +144,16 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         false
     }
 
-    /// The file that the sums of these releases make, M + 1 numbers each; nothing where there is none.
+    /// The file that the sums of these releases make, M + 1 numbers each; nothing where there is
+    /// none.
     ///
     /// **Errors**: [`PartyError`] for numbers that no release can be.
     fn file(&self, _released: &[T]) -> Result<Option<PriorFile>, PartyError> {
         Ok(None)
     }
 
-    /// What the release after these is made with, for agents that do not compute it; nothing where there is none.
+    /// What the release after these is made with, for agents that do not compute it; nothing where
+    /// there is none.
     ///
     /// **Errors**: as [`Party::file`].
     fn opening(&self, _released: &[T]) -> Result<Option<Vec<T>>, PartyError> {
@@ -164,7 +167,8 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// The point of a candidate: in \[0, 1\]^D, or of a campaign in the numbers of its space, one a parameter.
+    /// The point of a candidate: in \[0, 1\]^D, or of a campaign in the numbers of its space, one a
+    /// parameter.
     fn point(&self, candidate: u32) -> Vec<f64> {
         let dim = self.agreement().dim as usize;
         self.points()
@@ -181,7 +185,8 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     }
 }
 
-/// A method that real federations have: agents follow from the terms alone, releases are charged, and there is a server.
+/// A method that real federations have: agents follow from the terms alone, releases are charged,
+/// and there is a server.
 ///
 /// ```
 /// use sordino_net::party::{Served, Voting};
@@ -216,8 +221,9 @@ pub trait Served<T: Number>: Party<T> {
 /// A method of somebody's own on a computer: its agents, in a rehearsal.
 pub type OwnParty<T> = Chosen<T, Custom>;
 
-/// Calls a function for the method and the number format of an agreement: `dispatch!(terms.agreement, f<X>(arguments))` is
-/// `f::<T, P, X>(arguments)`. Methods that nobody serves are `TermsError::Method`.
+/// Calls a function for the method and the number format of an agreement:
+/// `dispatch!(terms.agreement, f<X>(arguments))` is `f::<T, P, X>(arguments)`. Methods that nobody
+/// serves are `TermsError::Method`.
 macro_rules! dispatch {
     ($agreement:expr, $function:ident$(<$more:ty>)?($($argument:expr),* $(,)?)$(.$wait:tt)?) => {{
         use sordino_core::federated::exchange::Protocol;

@@ -1,9 +1,9 @@
-//! What people and monitoring are told while a server runs. Never who was selected, clipped or zeroed: none of it is
-//! releasable.
+//! What people and monitoring are told while a server runs. Never who was selected, clipped or
+//! zeroed: none of it is releasable.
 //!
-//! A person gets a line when a round begins, when all have joined, when all have answered, and every ten seconds between
-//! if something changed. `--log json` writes an object for every change, at most one a second, with `event` "round",
-//! beside the simulator's "note", "done" and "error".
+//! A person gets a line when a round begins, when all have joined, when all have answered, and
+//! every ten seconds between if something changed. `--log json` writes an object for every change,
+//! at most one a second, with `event` "round", beside the simulator's "note", "done" and "error".
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,7 +73,8 @@ pub fn told_of_key(changed: Result<Fingerprint, &IdentityError>) {
     });
 }
 
-/// A line on standard error. A server does not end because nobody reads it, or because the log is on a full disk.
+/// A line on standard error. A server does not end because nobody reads it, or because the log is
+/// on a full disk.
 fn say(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }
@@ -113,7 +114,8 @@ pub(crate) fn spoken(ms: u64) -> String {
     }
 }
 
-/// ε with two decimals, never less than it is: what counts as spent is told upwards, as in the terms.
+/// ε with two decimals, never less than it is: what counts as spent is told upwards, as in the
+/// terms.
 fn rounded_up(epsilon: f64) -> String {
     let shown = format!("{epsilon:.2}");
     let short = shown.parse().is_ok_and(|shown: f64| shown < epsilon);
@@ -156,7 +158,8 @@ struct Last {
     at: Instant,
 }
 
-/// Whether a person wants a line about this moment. The rest is told to machines, which read every change.
+/// Whether a person wants a line about this moment. The rest is told to machines, which read every
+/// change.
 fn is_worth_a_line(
     status: &Status,
     agents: u32,
@@ -172,7 +175,8 @@ fn is_worth_a_line(
         || (status.round < rounds && last.at.elapsed() >= TOLD_AGAIN)
 }
 
-/// Tells standard error what has changed ([`self`]); looks every second, also at what other commands wrote.
+/// Tells standard error what has changed ([`self`]); looks every second, also at what other
+/// commands wrote.
 pub async fn tell(
     mut status: watch::Receiver<Status>,
     agreement: Agreement,

@@ -1,4 +1,5 @@
-//! What a device of its own is given before its first boot, in one file: `firmware-networked` reads it where it lies in flash.
+//! What a device of its own is given before its first boot, in one file: `firmware-networked` reads
+//! it where it lies in flash.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -21,7 +22,8 @@ pub const BYTES_MAX: usize = 1 << 16;
 /// The most landmarks of a campaign that `firmware-networked` has memory for.
 pub const FEATURES_MAX: usize = 50;
 
-/// The file in postcard form. Behind it, at the next multiple of eight bytes, stand the numbers of [`Follows`].
+/// The file in postcard form. Behind it, at the next multiple of eight bytes, stand the numbers of
+/// [`Follows`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Provision {
     /// The line of its invitation, with an IPv4 address.
@@ -30,17 +32,18 @@ pub struct Provision {
     pub secret: [u8; 32],
     /// The seed of its own draws.
     pub seed: RunSeed,
-    /// Whether digests of what was observed follow every answer, for the comparison with a simulator.
+    /// Whether digests of what was observed follow every answer, for the comparison with a
+    /// simulator.
     pub rehearses: bool,
-    /// Of an emulated device, `f32`, of a site `f64`, little-endian: the value of the first observation at each candidate, then of
-    /// the second, …
+    /// Of an emulated device, `f32`, of a site `f64`, little-endian: the value of the first
+    /// observation at each candidate, then of the second, …
     pub sensor: Vec<u8>,
     /// What follows for a site of a campaign.
     pub site: Option<Follows>,
 }
 
-/// Numbers that follow: landmarks, `f64`, then points, `f32`, in a rehearsal `f64`, all little-endian and in coordinates of the
-/// unit box.
+/// Numbers that follow: landmarks, `f64`, then points, `f32`, in a rehearsal `f64`, all
+/// little-endian and in coordinates of the unit box.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Follows {
     /// Whether smaller values are better.
@@ -115,8 +118,9 @@ pub enum ProvisionError {
     Entropy(#[from] getrandom::Error),
 }
 
-/// Writes the file of a device that takes part with this invitation, readable by its owner alone: whoever reads it can be the
-/// device. Its secret is drawn here. `server` is where the device finds the server, if not where the invitation says.
+/// Writes the file of a device that takes part with this invitation, readable by its owner alone:
+/// whoever reads it can be the device. Its secret is drawn here. `server` is where the device finds
+/// the server, if not where the invitation says.
 ///
 /// **Errors**: [`ProvisionError`].
 pub fn write(
@@ -194,7 +198,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A site of this campaign whose search has this seed; with points in double precision where it is compared with a host.
+    /// A site of this campaign whose search has this seed; with points in double precision where it
+    /// is compared with a host.
     ///
     /// **Errors**: [`ProvisionError::Constants`], [`ProvisionError::Features`].
     pub(crate) fn new(

@@ -1,8 +1,9 @@
-//! A federation of the simulator over a real network: the same server, the same agents, the same functions, on
-//! loopback. Its digest is the one that `sordino run` prints; that equality is the acceptance test of everything below.
+//! A federation of the simulator over a real network: the same server, the same agents, the same
+//! functions, on loopback. Its digest is the one that `sordino run` prints; that equality is the
+//! acceptance test of everything below.
 //!
-//! Agents compute from the published terms alone. What only a simulation knows (an agent's leaf of the transcript, its best
-//! value without noise) follows each upload.
+//! Agents compute from the published terms alone. What only a simulation knows (an agent's leaf of
+//! the transcript, its best value without noise) follows each upload.
 
 mod agents;
 pub mod device;
@@ -80,7 +81,8 @@ impl Outcome {
     }
 }
 
-/// Rehearses one method of all runs of a scenario, one after the other, each a federation of its own.
+/// Rehearses one method of all runs of a scenario, one after the other, each a federation of its
+/// own.
 ///
 /// **Errors**: [`RehearsalError`].
 pub async fn rehearse(
@@ -110,8 +112,8 @@ pub async fn rehearse(
     Ok(together(outcomes))
 }
 
-/// Rehearses a method of somebody's own, of all runs: its agents and its server are what was handed in. Nothing is claimed for it,
-/// and no real federation has it.
+/// Rehearses a method of somebody's own, of all runs: its agents and its server are what was handed
+/// in. Nothing is claimed for it, and no real federation has it.
 ///
 /// **Errors**: [`RehearsalError`]; [`RehearsalError::NotOwn`] for a method that was not handed in.
 pub async fn rehearse_own(
@@ -372,7 +374,8 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     })
 }
 
-/// What makes public what follows from the releases of a campaign, as its server does. Nobody fetches the file itself.
+/// What makes public what follows from the releases of a campaign, as its server does. Nobody
+/// fetches the file itself.
 fn offers<'p, T: Number, P: Party<T>>(
     party: &'p P,
     protocol: &'p Protocol,

@@ -1,7 +1,8 @@
 //! The one task that keeps track of the round: it answers every request of every agent.
 //!
-//! Requests come through a bounded queue; a door that finds it full says "later". Questions without an answer yet are
-//! parked here until the next frame or until they time out, so a door needs no state of its own.
+//! Requests come through a bounded queue; a door that finds it full says "later". Questions without
+//! an answer yet are parked here until the next frame or until they time out, so a door needs no
+//! state of its own.
 
 mod told;
 
@@ -137,8 +138,9 @@ impl Rounds {
         (self.history, self.frames) = (history, frames);
     }
 
-    /// From now on a round is released only when this many agents have answered it: a public number. Until then it is held:
-    /// it stays open for another deadline, no noise is added, and nothing is charged.
+    /// From now on a round is released only when this many agents have answered it: a public
+    /// number. Until then it is held: it stays open for another deadline, no noise is added, and
+    /// nothing is charged.
     pub fn need(&mut self, answers: u32) {
         self.needed = answers;
     }
@@ -147,8 +149,8 @@ impl Rounds {
         Millis(self.start.elapsed().as_millis() as u64)
     }
 
-    /// The frame of the next round, and the history after it; nothing is announced. `vectors` are the broadcast of the round
-    /// before, if there was one.
+    /// The frame of the next round, and the history after it; nothing is announced. `vectors` are
+    /// the broadcast of the round before, if there was one.
     ///
     /// **Errors**: [`Stop::Frame`].
     pub fn frame<T: Scalar>(
@@ -205,13 +207,15 @@ impl Rounds {
             .try_for_each(|parked| self.ask(parked))
     }
 
-    /// Stops waiting for agents that were shut out, where a round may close early. They count as zeros, as before.
+    /// Stops waiting for agents that were shut out, where a round may close early. They count as
+    /// zeros, as before.
     pub fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
         slots.into_iter().for_each(|slot| self.exchange.took(slot));
         self.tell();
     }
 
-    /// Sends everybody away for a while who asks, until `is_time` says that the first round may be announced.
+    /// Sends everybody away for a while who asks, until `is_time` says that the first round may be
+    /// announced.
     ///
     /// **Errors**: [`Stop`].
     pub async fn wait(&mut self, mut is_time: impl FnMut() -> bool) -> Result<(), Stop> {
@@ -237,7 +241,8 @@ impl Rounds {
         }
     }
 
-    /// Whether the round stays open although its deadline has passed: fewer agents than it needs have answered.
+    /// Whether the round stays open although its deadline has passed: fewer agents than it needs
+    /// have answered.
     fn holds(&mut self, length_ms: u64) -> bool {
         if self.present >= self.needed {
             return false;
@@ -251,7 +256,8 @@ impl Rounds {
         true
     }
 
-    /// When the round ends. That all have answered who were not shut out does not end one that is to be held.
+    /// When the round ends. That all have answered who were not shut out does not end one that is
+    /// to be held.
     fn due(&self) -> Due {
         let now = self.now();
         match self.exchange.due(now) {
@@ -263,9 +269,10 @@ impl Rounds {
         }
     }
 
-    /// Answers requests until the round ends: at its deadline, or, if that was announced, when all have answered. A round
-    /// that fewer agents than [needed](Rounds::need) have answered stays open for another `length_ms`, again and again.
-    /// `take` gets uploads; what it refuses is said to the sender.
+    /// Answers requests until the round ends: at its deadline, or, if that was announced, when all
+    /// have answered. A round that fewer agents than [needed](Rounds::need) have answered stays
+    /// open for another `length_ms`, again and again. `take` gets uploads; what it refuses is said
+    /// to the sender.
     ///
     /// **Returns** whether all have answered.
     ///
@@ -303,7 +310,8 @@ impl Rounds {
         }
     }
 
-    /// Goes on answering after the last round, until it is dropped: the last acknowledgement of some may have been lost.
+    /// Goes on answering after the last round, until it is dropped: the last acknowledgement of
+    /// some may have been lost.
     ///
     /// **Returns** only when something goes wrong.
     pub async fn linger(&mut self) -> Stop {
@@ -318,7 +326,8 @@ impl Rounds {
         }
     }
 
-    /// Goes on answering while something else is awaited after a round: who uploads is told that the round is over.
+    /// Goes on answering while something else is awaited after a round: who uploads is told that
+    /// the round is over.
     ///
     /// **Errors**: [`Stop`].
     pub async fn meanwhile<R>(&mut self, work: impl Future<Output = R>) -> Result<R, Stop> {

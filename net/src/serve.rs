@@ -1,5 +1,5 @@
-//! A real server, not a simulation: secret coins and noise from the system's entropy, a charge and its broadcast durable in
-//! one rename before anybody hears of either.
+//! A real server, not a simulation: secret coins and noise from the system's entropy, a charge and
+//! its broadcast durable in one rename before anybody hears of either.
 //!
 //! | step of a round | what a crash there costs |
 //! |---|---|
@@ -9,11 +9,12 @@
 //! | the ledger is synced, the frame is stored and announced | done again, once, from what the rename left |
 //! | of two servers: shares are collected, the question is stored, the helper is asked | before the question is stored, the first row; then the same question again, which the helper answers as before |
 //!
-//! Nothing begins before the agents are there that are needed ([`Begin`]): until then no round is open, and nothing is
-//! charged. Rounds close at their deadline, even if answers are missing; earlier only if the terms allow it. The next frame is
-//! announced a fixed delay later. The time a sampler takes depends on what it draws, so it must not fall into that delay:
-//! another thread draws the noise of a round while its answers are collected ([`sordino_core::federated::Pool`]), from a
-//! generator that the system's entropy seeds for this pool alone.
+//! Nothing begins before the agents are there that are needed ([`Begin`]): until then no round is
+//! open, and nothing is charged. Rounds close at their deadline, even if answers are missing;
+//! earlier only if the terms allow it. The next frame is announced a fixed delay later. The time a
+//! sampler takes depends on what it draws, so it must not fall into that delay: another thread
+//! draws the noise of a round while its answers are collected ([`sordino_core::federated::Pool`]),
+//! from a generator that the system's entropy seeds for this pool alone.
 
 mod around;
 mod error;
@@ -254,8 +255,8 @@ fn drawn_beside<T: Number, P: Served<T>>(
     }))
 }
 
-/// How long an epoch is open: the announced deadline, and where agents have nothing to measure long enough for everybody to
-/// ask twice, a tenth of it at least.
+/// How long an epoch is open: the announced deadline, and where agents have nothing to measure long
+/// enough for everybody to ask twice, a tenth of it at least.
 fn length_ms(protocol: &Protocol, epoch: u32, deadline_ms: u64, ask_again_ms: u64) -> u64 {
     match epoch
         .checked_sub(1)
@@ -393,7 +394,8 @@ async fn collected<T: Number, P: Served<T>>(
     Ok(())
 }
 
-/// Shares of a round, and the answer of the helper to them. After a restart no shares are collected for what was asked.
+/// Shares of a round, and the answer of the helper to them. After a restart no shares are collected
+/// for what was asked.
 async fn shared<T: Number, P: Served<T>>(
     around: &Around<'_>,
     host: &mut PrivateHost<T, P>,

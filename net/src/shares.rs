@@ -1,4 +1,5 @@
-//! Two servers on a network: what an agent sends in place of numbers, and what everybody computes from the terms.
+//! Two servers on a network: what an agent sends in place of numbers, and what everybody computes
+//! from the terms.
 //!
 //! | who | here |
 //! |---|---|
@@ -7,7 +8,9 @@
 //! | helper | [`crate::help`] |
 //!
 //! **Format**: frame ‖ attempt (4 bytes, little-endian) ‖ share, the last two as
-//! [`AgentKey::hide`](sordino_core::federated::shares::AgentKey::hide) writes them. An agent that has nothing to give sends the frame alone. The attempt is that of the mask, not that of the round.
+//! [`AgentKey::hide`](sordino_core::federated::shares::AgentKey::hide) writes them. An agent that
+//! has nothing to give sends the frame alone. The attempt is that of the mask, not that of the
+//! round.
 
 use std::fmt;
 use std::str::FromStr;
@@ -132,7 +135,8 @@ impl<'b> Shared<'b> {
 
 /// A message cut behind its frame, whose header says how long it is.
 ///
-/// **Errors**: [`WireError::Header`], [`WireError::Truncated`]. Nothing else of the frame is judged.
+/// **Errors**: [`WireError::Header`], [`WireError::Truncated`]. Nothing else of the frame is
+/// judged.
 pub fn split(message: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
     let (header, rest) =
         postcard::take_from_bytes::<Header>(message).map_err(|_| WireError::Header)?;

@@ -1,7 +1,9 @@
-//! How a federation stands, for the person who operates it: on a terminal, as JSON, on one page of the admin port.
+//! How a federation stands, for the person who operates it: on a terminal, as JSON, on one page of
+//! the admin port.
 //!
-//! A running server writes `status.json` into its folder whenever something changes, so nobody has to reach it. Who has
-//! joined and how many have answered is for the operator alone: where rounds do not close early, no agent learns it.
+//! A running server writes `status.json` into its folder whenever something changes, so nobody has
+//! to reach it. Who has joined and how many have answered is for the operator alone: where rounds
+//! do not close early, no agent learns it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -162,7 +164,8 @@ impl Watched {
         )
     }
 
-    /// Writes the standing into the folder whenever it has changed, and now and then: whoever reads it sees that the server runs.
+    /// Writes the standing into the folder whenever it has changed, and now and then: whoever reads
+    /// it sees that the server runs.
     pub async fn keep(self) {
         let (mut written, mut told): (Option<Standing>, bool) = (None, false);
         loop {

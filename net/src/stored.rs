@@ -1,8 +1,8 @@
 //! The first line of every stored file that is not text: what it is, and in which version.
 //!
-//! `sordino NAME VERSION`, and a line feed. Version 1 is that of files that have no such line: it is read, and what is written next
-//! has one. Files of text (`*.jsonl`, `agent.journal`) refuse unknown keys by themselves; frames have the version of
-//! [`sordino_core::wire`].
+//! `sordino NAME VERSION`, and a line feed. Version 1 is that of files that have no such line: it
+//! is read, and what is written next has one. Files of text (`*.jsonl`, `agent.journal`) refuse
+//! unknown keys by themselves; frames have the version of [`sordino_core::wire`].
 
 /// What every first line begins with.
 const MAGIC: &[u8] = b"sordino ";

@@ -1,7 +1,9 @@
-//! The agreement with its candidates, as it is published, and everything both sides compute from it.
+//! The agreement with its candidates, as it is published, and everything both sides compute from
+//! it.
 //!
-//! What is published: the agreement and the candidates in postcard, of a campaign what is searched and published, then the certificate of an authority in DER, where there
-//! is one ([`crate::authority`]). Without an authority the digest in invitations is that of the agreement.
+//! What is published: the agreement and the candidates in postcard, of a campaign what is searched
+//! and published, then the certificate of an authority in DER, where there is one
+//! ([`crate::authority`]). Without an authority the digest in invitations is that of the agreement.
 
 use std::sync::Arc;
 
@@ -34,15 +36,19 @@ pub use difference::Difference;
 
 /// What stored terms are called in their first line.
 const NAME: &str = "terms";
-/// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds them.
+/// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds
+/// them.
 pub const TERMS_BYTES_MAX: u64 = 64 << 20;
-/// The most numbers that an agent keeps of one kind, such as the feature rows of all candidates: 1 GiB in double precision.
+/// The most numbers that an agent keeps of one kind, such as the feature rows of all candidates: 1
+/// GiB in double precision.
 const ROWS_MAX: usize = 1 << 27;
 /// The most numbers in the factor of the prior for joint draws: 512 MiB in double precision.
 const FACTOR_NUMBERS_MAX: usize = 1 << 26;
-/// The most multiply-adds for that factor, n·columns², or for a release: a minute or two of one core.
+/// The most multiply-adds for that factor, n·columns², or for a release: a minute or two of one
+/// core.
 const FACTOR_WORK_MAX: f64 = 1e11;
-/// All queries of an agent of a vote together may take so many times that: they come one by one, hours apart.
+/// All queries of an agent of a vote together may take so many times that: they come one by one,
+/// hours apart.
 const QUERIES_WORK: f64 = 100.0;
 /// From this many candidates on, the work for the factor is told before it begins.
 const FACTOR_TOLD: usize = 2000;
@@ -76,7 +82,8 @@ pub enum TermsError {
         /// The most that are admissible.
         max: f64,
     },
-    /// Joint draws over so many candidates, with so rough a kernel, are more work than an agent should do.
+    /// Joint draws over so many candidates, with so rough a kernel, are more work than an agent
+    /// should do.
     #[error(
         "joint draws over {points} candidates need a factor of the prior with more than {columns} columns, which is the most for \
          so many ({numbers} numbers, {work:.0e} multiply-adds); use fewer candidates, a larger surrogate.prior_tolerance, or \
@@ -133,7 +140,8 @@ pub enum TermsError {
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
-    /// What is to be searched and published is not admissible, or the numbers do not follow from it.
+    /// What is to be searched and published is not admissible, or the numbers do not follow from
+    /// it.
     #[error(transparent)]
     Campaign(#[from] Box<SiteError>),
     /// A campaign in a number format that it is not computed in.
@@ -147,7 +155,8 @@ impl From<SiteError> for TermsError {
     }
 }
 
-/// What everybody may know: the agreement, the list of points that it names by a digest, and the authority, if any.
+/// What everybody may know: the agreement, the list of points that it names by a digest, and the
+/// authority, if any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// The agreement that is published.
@@ -158,7 +167,8 @@ pub struct Terms {
     pub landmarks: Vec<f64>,
     /// What a campaign searches and publishes, as its agreement names it; empty of other methods.
     pub publication: String,
-    /// The certificate of the authority that signs those of agents, in DER; none where tokens bind agents to keys.
+    /// The certificate of the authority that signs those of agents, in DER; none where tokens bind
+    /// agents to keys.
     pub authority: Option<Vec<u8>>,
 }
 
@@ -171,7 +181,8 @@ struct OwnDraws {
     tolerance: f64,
 }
 
-/// The beginning of published terms; what is published follows for a campaign, and a certificate where there is an authority.
+/// The beginning of published terms; what is published follows for a campaign, and a certificate
+/// where there is an authority.
 #[derive(Serialize, Deserialize)]
 struct Published<A, C> {
     agreement: A,
@@ -182,7 +193,8 @@ struct Published<A, C> {
 impl Terms {
     /// The terms of one method of a scenario's first run, over these candidates.
     ///
-    /// **Errors**: [`TermsError::Scenario`], for a method that no network carries too; [`TermsError::Domain`].
+    /// **Errors**: [`TermsError::Scenario`], for a method that no network carries too;
+    /// [`TermsError::Domain`].
     pub fn new(
         scenario: &Scenario,
         method: Method,
@@ -313,11 +325,12 @@ impl Terms {
         self.candidates.len() / (self.agreement.dim as usize).max(1)
     }
 
-    /// Refuses terms with more numbers, or more work, than an agent should agree to: the feature rows of all candidates, and of
-    /// a federated prior the agent's own numbers, its designs, and the preparation of one release.
+    /// Refuses terms with more numbers, or more work, than an agent should agree to: the feature
+    /// rows of all candidates, and of a federated prior the agent's own numbers, its designs, and
+    /// the preparation of one release.
     ///
-    /// **Errors**: [`TermsError::Rows`], [`TermsError::Work`], [`TermsError::Prior`], [`TermsError::Vote`]; [`TermsError::Method`]
-    /// for a method of somebody's own.
+    /// **Errors**: [`TermsError::Rows`], [`TermsError::Work`], [`TermsError::Prior`],
+    /// [`TermsError::Vote`]; [`TermsError::Method`] for a method of somebody's own.
     pub fn bounded(&self) -> Result<(), TermsError> {
         let few = |numbers: usize| match numbers {
             numbers if numbers > ROWS_MAX => Err(TermsError::Rows {
@@ -347,7 +360,8 @@ impl Terms {
                     OwnDraw::Features => vote.feature_count as usize,
                 };
                 few(self.points().saturating_mul(columns))?;
-                // The winner is computed from a row for each candidate, a query from one for each observation.
+                // The winner is computed from a row for each candidate, a query from one for each
+                // observation.
                 let queries =
                     vote.ballot.parameters().initial_points as usize + vote.rounds as usize;
                 little(self.points().max(queries) as f64 * (columns as f64).powi(2))?;
@@ -414,7 +428,8 @@ impl Terms {
         Some(made).filter(|made| made.own_draw == OwnDraw::Joint)
     }
 
-    /// The work that joint draws are at the most, for people; none where agents draw by features, or where it is done at once.
+    /// The work that joint draws are at the most, for people; none where agents draw by features,
+    /// or where it is done at once.
     pub fn work(&self) -> Option<String> {
         let points = self.points();
         if self.own_draws().is_none() || points < FACTOR_TOLD {
@@ -428,10 +443,11 @@ impl Terms {
         ))
     }
 
-    /// The factor of the prior over all candidates, row-major, for agents that draw jointly; empty where they draw by features.
+    /// The factor of the prior over all candidates, row-major, for agents that draw jointly; empty
+    /// where they draw by features.
     ///
-    /// **Errors**: [`TermsError::Kernel`]; [`TermsError::Factor`] if it needs more columns than admissible: 2²⁶ numbers, 10¹¹
-    /// multiply-adds.
+    /// **Errors**: [`TermsError::Kernel`]; [`TermsError::Factor`] if it needs more columns than
+    /// admissible: 2²⁶ numbers, 10¹¹ multiply-adds.
     pub fn factor(&self) -> Result<Vec<f64>, TermsError> {
         let Some(OwnDraws {
             kernel,
@@ -528,7 +544,8 @@ impl Terms {
         Ok(made.transpose()?)
     }
 
-    /// Reads them back, published or stored. Compares the candidates with the agreement, and the digest of all with `expected` if it is given.
+    /// Reads them back, published or stored. Compares the candidates with the agreement, and the
+    /// digest of all with `expected` if it is given.
     ///
     /// **Errors**: [`TermsError`].
     pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
@@ -585,7 +602,8 @@ impl Terms {
     }
 }
 
-/// The largest factor over this many candidates: its columns, its numbers, and the multiply-adds for it.
+/// The largest factor over this many candidates: its columns, its numbers, and the multiply-adds
+/// for it.
 fn factor_max(points: usize) -> (usize, usize, f64) {
     let n = points.max(1);
     let by_work = (FACTOR_WORK_MAX / n as f64).sqrt() as usize;

@@ -1,9 +1,11 @@
-//! The way out of a network that lets nobody out but through a proxy: `CONNECT` of HTTP/1.1. TLS goes through it from end to end,
-//! so a proxy that puts a key of its own in between is refused like any stranger.
+//! The way out of a network that lets nobody out but through a proxy: `CONNECT` of HTTP/1.1. TLS
+//! goes through it from end to end, so a proxy that puts a key of its own in between is refused
+//! like any stranger.
 //!
-//! As other programs do, it reads `HTTPS_PROXY` (or `https_proxy`), `http://HOST:PORT`, and leaves out what `NO_PROXY` (or
-//! `no_proxy`) names: hosts, domains with all below them, or `*`. This machine is never asked for through a proxy. A proxy that
-//! wants a name and a password is refused by name.
+//! As other programs do, it reads `HTTPS_PROXY` (or `https_proxy`), `http://HOST:PORT`, and leaves
+//! out what `NO_PROXY` (or `no_proxy`) names: hosts, domains with all below them, or `*`. This
+//! machine is never asked for through a proxy. A proxy that wants a name and a password is refused
+//! by name.
 
 use std::io::{Error, Result};
 

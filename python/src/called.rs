@@ -1,5 +1,6 @@
-//! Python objects that are asked from the simulator's threads and called in one: the thread that called `run`, as a
-//! program expects of its libraries. An exception, or Ctrl-C, ends the run; every answer until then is kept.
+//! Python objects that are asked from the simulator's threads and called in one: the thread that
+//! called `run`, as a program expects of its libraries. An exception, or Ctrl-C, ends the run;
+//! every answer until then is kept.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,8 @@ use sordino_sim::world::oracle::{Oracle, Question};
 /// Between two looks at Python's signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// No further question is answered: the exception that ended the run is told by the thread that has it.
+/// No further question is answered: the exception that ended the run is told by the thread that has
+/// it.
 #[derive(Debug, thiserror::Error)]
 #[error("the call ended with an exception")]
 struct Ended;
@@ -28,7 +30,8 @@ type Job = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 pub struct Caller(Arc<Mutex<Sender<Job>>>);
 
 impl Caller {
-    /// Calls `job` in Python's thread and waits. Nothing if the run has ended, there or by an exception.
+    /// Calls `job` in Python's thread and waits. Nothing if the run has ended, there or by an
+    /// exception.
     pub fn call<R: Send + 'static>(
         &self,
         job: impl FnOnce(Python<'_>) -> PyResult<R> + Send + 'static,
@@ -62,8 +65,8 @@ pub fn open() -> (Caller, Door) {
 }
 
 impl Door {
-    /// Does what is asked for until the other end is dropped; `stop` is called once, at the first exception, after which
-    /// nothing is answered. The exception, if there was one.
+    /// Does what is asked for until the other end is dropped; `stop` is called once, at the first
+    /// exception, after which nothing is answered. The exception, if there was one.
     pub fn serve(&self, py: Python<'_>, stop: impl Fn()) -> PyResult<()> {
         let mut ended: PyResult<()> = Ok(());
         loop {

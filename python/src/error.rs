@@ -1,4 +1,5 @@
-//! The two exceptions: what was given does not fit, and anything else. Their texts are the command line's.
+//! The two exceptions: what was given does not fit, and anything else. Their texts are the command
+//! line's.
 
 use std::error::Error;
 

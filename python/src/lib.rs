@@ -1,5 +1,5 @@
-//! The native half of the Python module `sordino`: numbers, texts and lists in, the same out. The Python half,
-//! `python/sordino/`, makes arrays and tables of them and documents what users call.
+//! The native half of the Python module `sordino`: numbers, texts and lists in, the same out. The
+//! Python half, `python/sordino/`, makes arrays and tables of them and documents what users call.
 //!
 //! | module | what it holds |
 //! |---|---|

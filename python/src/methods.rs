@@ -1,7 +1,8 @@
-//! Methods written in Python: an object with `choose` and, with a server, `message_len`, `message` and `aggregate`.
+//! Methods written in Python: an object with `choose` and, with a server, `message_len`, `message`
+//! and `aggregate`.
 //!
-//! They run as every method of base `custom`: both drivers, faults, checkpoints, tables and pictures. Nothing is claimed
-//! for them: no ε is computed for noise that a program adds by itself.
+//! They run as every method of base `custom`: both drivers, faults, checkpoints, tables and
+//! pictures. Nothing is claimed for them: no ε is computed for noise that a program adds by itself.
 
 use std::sync::{Arc, OnceLock};
 
@@ -150,7 +151,8 @@ impl Chooser for Party {
                 ))
             })
         });
-        // Without an answer the run is over: what is no candidate ends it before anything is stored.
+        // Without an answer the run is over: what is no candidate ends it before anything is
+        // stored.
         chosen.unwrap_or(u32::MAX)
     }
 

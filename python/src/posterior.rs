@@ -21,12 +21,14 @@ const KERNELS: [(&str, Stationary); 4] = [
     ("matern-5/2", Stationary::Matern52),
 ];
 
-/// Points of one joint draw: its covariance has half as many numbers as their square, and m³/3 operations factor it.
+/// Points of one joint draw: its covariance has half as many numbers as their square, and m³/3
+/// operations factor it.
 const DRAWN_MAX: usize = 5_000;
 
 type Engine = ExactGp<f64, StationaryKernel<f64, Ard<Vec<f64>>>, Vec<f64>>;
 
-/// Mean, standard deviation and joint draws given observations. Threads that ask at once wait for each other.
+/// Mean, standard deviation and joint draws given observations. Threads that ask at once wait for
+/// each other.
 #[pyclass(module = "sordino._native", frozen)]
 pub struct Posterior(Mutex<Engine>);
 
@@ -54,7 +56,8 @@ fn count(points: &[f64], dim: usize) -> PyResult<usize> {
 
 #[pymethods]
 impl Posterior {
-    /// The posterior of as many values as there are points in the flat list, with a lengthscale for each coordinate.
+    /// The posterior of as many values as there are points in the flat list, with a lengthscale for
+    /// each coordinate.
     #[new]
     fn new(
         py: Python<'_>,

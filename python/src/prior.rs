@@ -210,7 +210,8 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
     })
 }
 
-/// Everything that is checked before the first charge: the studies, the ledger with room for all releases, entropy.
+/// Everything that is checked before the first charge: the studies, the ledger with room for all
+/// releases, entropy.
 fn ready(
     publication: &Publication,
     studies: &[Study],

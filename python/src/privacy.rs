@@ -66,7 +66,8 @@ pub fn delta(
         .map_err(error::input)
 }
 
-/// What is left out of three parameters for a target (ε, δ): the JSON of `sordino privacy calibrate`.
+/// What is left out of three parameters for a target (ε, δ): the JSON of
+/// `sordino privacy calibrate`.
 #[pyfunction]
 pub fn calibrate(
     py: Python<'_>,

@@ -78,7 +78,8 @@ fn model(
             Own::methods(scenario, handed_in()).map_err(error::input)?,
         ));
     };
-    // Only where neither names a program, which may be the same function's: then this folder is the program's, too.
+    // Only where neither names a program, which may be the same function's: then this folder is the
+    // program's, too.
     let parsed: toml::Table = text.parse().unwrap_or_default();
     let objective = parsed.get("objective");
     let said = |key: &str| objective.and_then(|objective| objective.get(key)).is_some();
@@ -109,7 +110,8 @@ fn model(
     ))
 }
 
-/// Executes into the folder `out`, which is new, unfinished or complete; true if it was complete. Nothing is overwritten.
+/// Executes into the folder `out`, which is new, unfinished or complete; true if it was complete.
+/// Nothing is overwritten.
 #[pyfunction]
 pub fn run(
     py: Python<'_>,
@@ -160,7 +162,8 @@ pub fn run(
         stop: stop.clone(),
         ..Options::default()
     };
-    // The arithmetic has a thread of its own, so that this one answers for the function and hears Ctrl-C.
+    // The arithmetic has a thread of its own, so that this one answers for the function and hears
+    // Ctrl-C.
     let worker = thread::Builder::new()
         .name("sordino".to_owned())
         .spawn(move || {

@@ -68,7 +68,8 @@ pub fn space_of_toml(
 }
 
 impl Search {
-    /// Does something with it when no other thread does, without the interpreter's lock, which that thread may want.
+    /// Does something with it when no other thread does, without the interpreter's lock, which that
+    /// thread may want.
     fn held<T: Send>(
         &self,
         py: Python<'_>,

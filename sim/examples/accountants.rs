@@ -1,8 +1,8 @@
 //! What the accountants cost and how close they are:
 //! `cargo run --release -p sordino-sim --example accountants`.
 //!
-//! CPU time of one thread, the shortest of many repetitions. Accuracy of the tight accountant is measured against a run
-//! at a fiftieth of the tolerance, which is itself never below the truth.
+//! CPU time of one thread, the shortest of many repetitions. Accuracy of the tight accountant is
+//! measured against a run at a fiftieth of the tolerance, which is itself never below the truth.
 
 use std::time::Duration;
 

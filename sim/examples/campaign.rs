@@ -1,12 +1,14 @@
-//! What a campaign is worth to its own sites, before anybody runs one: sites make ten evaluations each, publish a file of them,
-//! and go on with it, beside the same sites alone.
+//! What a campaign is worth to its own sites, before anybody runs one: sites make ten evaluations
+//! each, publish a file of them, and go on with it, beside the same sites alone.
 //!
-//! On a table that is compiled in: `cargo run --release -p sordino-sim --example campaign -- employment CONTRIBUTORS EPSILON
-//! REPETITIONS`, or `planes`, `wages`.
+//! On a table that is compiled in:
+//! `cargo run --release -p sordino-sim --example campaign -- employment CONTRIBUTORS EPSILON REPETITIONS`,
+//! or `planes`, `wages`.
 //!
-//! On functions of your own, in two steps. `… --example campaign -- candidates SPACE.toml` prints the points that the sites of a
-//! campaign choose among, one JSON object a line. Write what each site finds at each of them, a line a site of numbers with commas,
-//! and run `… --example campaign -- SPACE.toml VALUES.csv CONTRIBUTORS EPSILON REPETITIONS`.
+//! On functions of your own, in two steps. `… --example campaign -- candidates SPACE.toml` prints
+//! the points that the sites of a campaign choose among, one JSON object a line. Write what each
+//! site finds at each of them, a line a site of numbers with commas, and run
+//! `… --example campaign -- SPACE.toml VALUES.csv CONTRIBUTORS EPSILON REPETITIONS`.
 
 use std::error::Error;
 use std::fs;

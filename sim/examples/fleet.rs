@@ -1,7 +1,9 @@
-//! What a federation costs, from a thousand agents to a million, in one process: `cargo xtask fleet [AGENTS_MAX]`.
+//! What a federation costs, from a thousand agents to a million, in one process:
+//! `cargo xtask fleet [AGENTS_MAX]`.
 //!
-//! Every agent does its real step in every round. No posterior is kept between rounds, at any size (a million do not
-//! fit): each agent rebuilds its own from its log, so that the rows compare. The last line keeps them.
+//! Every agent does its real step in every round. No posterior is kept between rounds, at any size
+//! (a million do not fit): each agent rebuilds its own from its log, so that the rows compare. The
+//! last line keeps them.
 
 use std::error::Error;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Writes the manual pages of `sordino` and completions for bash, zsh and fish, from the declaration of the command line.
-//! `cargo run -p sordino-sim --example manual [FOLDER]`
+//! Writes the manual pages of `sordino` and completions for bash, zsh and fish, from the
+//! declaration of the command line. `cargo run -p sordino-sim --example manual [FOLDER]`
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

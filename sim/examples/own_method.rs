@@ -1,5 +1,6 @@
-//! A method of your own through everything that `sordino run` does: both drivers, faults, checkpoints, a run folder.
-//! `cargo run --release -p sordino-sim --example own_method [FOLDER]`; a folder that was interrupted goes on.
+//! A method of your own through everything that `sordino run` does: both drivers, faults,
+//! checkpoints, a run folder. `cargo run --release -p sordino-sim --example own_method [FOLDER]`; a
+//! folder that was interrupted goes on.
 
 use std::error::Error;
 use std::path::Path;
@@ -28,7 +29,8 @@ name = "noisy-rumour"
 base = "custom"
 "#;
 
-/// Agents send their best candidate and its value; half of the time they look near the best that they heard of.
+/// Agents send their best candidate and its value; half of the time they look near the best that
+/// they heard of.
 struct Gossip;
 
 impl Chooser for Gossip {
@@ -60,7 +62,8 @@ impl Chooser for Gossip {
     }
 }
 
-/// Names the place of the best value, with Laplace noise of this scale. Its privacy is not checked: the folder claims nothing.
+/// Names the place of the best value, with Laplace noise of this scale. Its privacy is not checked:
+/// the folder claims nothing.
 struct Loudest(f64);
 
 impl Aggregator for Loudest {

@@ -1,6 +1,8 @@
-//! Functions of your own through everything that `sordino run` does: both drivers, checkpoints, a run folder with its page.
+//! Functions of your own through everything that `sordino run` does: both drivers, checkpoints, a
+//! run folder with its page.
 //!
-//! `cargo run --release -p sordino-sim --example own_objective [FOLDER]`; the folder must not exist.
+//! `cargo run --release -p sordino-sim --example own_objective [FOLDER]`; the folder must not
+//! exist.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! A method of your own that asks core's exact Gaussian process: each agent draws a function from its posterior.
-//! `cargo run --release -p sordino-sim --example own_posterior [FOLDER]`; a folder that was interrupted goes on.
+//! A method of your own that asks core's exact Gaussian process: each agent draws a function from
+//! its posterior. `cargo run --release -p sordino-sim --example own_posterior [FOLDER]`; a folder
+//! that was interrupted goes on.
 
 use std::error::Error;
 use std::path::Path;
@@ -28,7 +29,8 @@ base = "custom"
 
 type Gp = ExactGp<f64, StationaryKernel<f64>, Vec<f64>>;
 
-/// Thompson sampling of each agent alone: one function is drawn from the posterior, at a hundred candidates.
+/// Thompson sampling of each agent alone: one function is drawn from the posterior, at a hundred
+/// candidates.
 struct Sampler;
 
 impl Chooser for Sampler {
@@ -49,7 +51,8 @@ impl Chooser for Sampler {
     }
 }
 
-/// What an agent's log says of its function: core's exact Gaussian process, with the scenario's kernel, noise and constant.
+/// What an agent's log says of its function: core's exact Gaussian process, with the scenario's
+/// kernel, noise and constant.
 fn posterior(sight: &Sight<'_>) -> Result<Gp, SurrogateError> {
     let (ground, count) = (sight.ground, sight.log.len());
     let kernel = ground.kernel.build().expect("read from a scenario");

@@ -1,8 +1,10 @@
-//! Where the time of one run of `dp-fts-de` in the default scenario goes, on one thread: `cargo xtask bench`.
+//! Where the time of one run of `dp-fts-de` in the default scenario goes, on one thread:
+//! `cargo xtask bench`.
 //!
-//! The total is the reference driver's. The agents' share is measured by taking the same agents through the same rounds
-//! once more, with a clock around every call; what a broadcast says does not change what it costs, so an upload stands
-//! in for it. What remains is the server: checking frames, clipping, integer sums, noise, digests.
+//! The total is the reference driver's. The agents' share is measured by taking the same agents
+//! through the same rounds once more, with a clock around every call; what a broadcast says does
+//! not change what it costs, so an upload stands in for it. What remains is the server: checking
+//! frames, clipping, integer sums, noise, digests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +131,8 @@ fn one_agent(
         let upload = loop {
             let start = now();
             let output = agent.handle(input)?;
-            // Initial observations but the last are followed by the next initial point: nearly nothing.
+            // Initial observations but the last are followed by the next initial point: nearly
+            // nothing.
             times[part] += now() - start;
             match output {
                 Output::Evaluate {

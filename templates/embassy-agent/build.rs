@@ -1,4 +1,5 @@
-//! Hands the memory layout of the target to the linker, and says by `src/federation.rs` what kind of agent this device is.
+//! Hands the memory layout of the target to the linker, and says by `src/federation.rs` what kind
+//! of agent this device is.
 
 use std::path::Path;
 use std::{env, fs};
@@ -26,14 +27,16 @@ fn layout() {
     println!("cargo:rustc-link-search={out}");
 }
 
-/// The switch: `cfg(member)` for a member of a federated prior, `cfg(two_servers)` beside it where there are two, `cfg(site)` for a
-/// site of a campaign, none for an agent that shares draws. Nobody sets them by hand, so they cannot contradict the module.
+/// The switch: `cfg(member)` for a member of a federated prior, `cfg(two_servers)` beside it where
+/// there are two, `cfg(site)` for a site of a campaign, none for an agent that shares draws. Nobody
+/// sets them by hand, so they cannot contradict the module.
 fn kind() -> Result<(), String> {
     println!("cargo:rerun-if-changed={MODULE}");
     println!("cargo:rustc-check-cfg=cfg(member, site, two_servers)");
     let module = fs::read_to_string(MODULE).map_err(|error| format!("{MODULE}: {error}"))?;
     let says = |beginning: &str| module.lines().any(|line| line.starts_with(beginning));
-    // Only a module that `sordino terms` writes has landmarks in double precision, as a campaign's sites compute.
+    // Only a module that `sordino terms` writes has landmarks in double precision, as a campaign's
+    // sites compute.
     if says("pub static LANDMARKS: [f64; ") {
         println!("cargo:rustc-cfg=site");
         return Ok(());

@@ -1,5 +1,6 @@
-//! What the template for devices ends with as a member of a federated prior, computed here without flash, link or reset, and with
-//! the servers of `sordino-host`: `cargo xtask template` compares. The argument is the module that `sordino export` wrote.
+//! What the template for devices ends with as a member of a federated prior, computed here without
+//! flash, link or reset, and with the servers of `sordino-host`: `cargo xtask template` compares.
+//! The argument is the module that `sordino export` wrote.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use sordino_host::shares::{Collection, Helper, HelperPlan, Keep};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// The device, and the seeds of its draws and of the servers' noise: `src/config.rs` and `src/board` of the template.
+/// The device, and the seeds of its draws and of the servers' noise: `src/config.rs` and
+/// `src/board` of the template.
 const AGENT: u32 = 3;
 const OWN: RunSeed = RunSeed::new(1, 0);
 const NOISE: RunSeed = RunSeed::new(9, 0);
@@ -129,7 +131,8 @@ impl Second {
         })
     }
 
-    /// Hides a contribution, opens it with the helper's noise in it, and gives it to the first server.
+    /// Hides a contribution, opens it with the helper's noise in it, and gives it to the first
+    /// server.
     fn give(
         &mut self,
         (epoch, encoding, numbers): (u32, &JointVectors, &[f32]),

@@ -138,8 +138,8 @@ pub fn private(clipping_norm: f64, sampling_probability: f64) -> Aggregation {
     }
 }
 
-/// The public context: with a factor of the prior if own draws are joint, and with rows of candidates if their regions are
-/// given.
+/// The public context: with a factor of the prior if own draws are joint, and with rows of
+/// candidates if their regions are given.
 pub fn public<'a>(shared: &'a Shared, config: &'a Config, region_of: &'a [u32]) -> Public<'a, f64> {
     let rows = (!region_of.is_empty()).then_some(CandidateRows {
         features: &shared.rows,
@@ -220,7 +220,8 @@ fn play(
     }
 }
 
-/// Runs the machines of `sordino_core::federated` to the end. `tamper(t, n, vector)` may change an upload on its way.
+/// Runs the machines of `sordino_core::federated` to the end. `tamper(t, n, vector)` may change an
+/// upload on its way.
 pub fn run(
     shared: &Shared,
     parameters: Parameters,

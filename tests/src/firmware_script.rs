@@ -1,4 +1,5 @@
-//! Writes the script that the firmware plays: the scenario `firmware`, executed here, with one agent taken out.
+//! Writes the script that the firmware plays: the scenario `firmware`, executed here, with one
+//! agent taken out.
 
 use std::sync::Arc;
 
@@ -40,9 +41,11 @@ pub fn host_run() -> MethodRun {
     runs.remove(0)
 }
 
-/// Executes the scenario beside the driver, round by round, and writes down what the firmware's agent is told.
+/// Executes the scenario beside the driver, round by round, and writes down what the firmware's
+/// agent is told.
 ///
-/// **Panics**: if anything is refused, or the agent taken out does not do what it does among the others.
+/// **Panics**: if anything is refused, or the agent taken out does not do what it does among the
+/// others.
 pub fn script() -> Vec<u8> {
     let scenario = scenario();
     let ObjectiveConfig::GpSample(grid) = &scenario.objective else {
@@ -79,7 +82,8 @@ pub fn script() -> Vec<u8> {
     let mut state = AgentState::new(AGENT, seed);
     let storage = AgentStorage::split(&public, &mut storage).expect("storage");
     let mut agent = Agent::attach(&public, &mut state, storage).expect("an agent");
-    // Agents one by one, each a member: a member that held a whole block would not tell its agents' leaves.
+    // Agents one by one, each a member: a member that held a whole block would not tell its agents'
+    // leaves.
     let shards = (0..parameters.agents)
         .map(|agent| Shard::muster(&method, agent..agent + 1, None))
         .collect::<Result<Vec<_>, _>>();

@@ -1,5 +1,5 @@
-//! The floors of every package: which rooms there are and which of them a room may use. `tidy` checks them, the picture
-//! in ARCHITECTURE.md draws them.
+//! The floors of every package: which rooms there are and which of them a room may use. `tidy`
+//! checks them, the picture in ARCHITECTURE.md draws them.
 
 /// A package and its floors, lowest first; a room uses only those of earlier floors.
 pub struct House {

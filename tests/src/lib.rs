@@ -20,8 +20,8 @@ use serde_json::Value;
 use sordino_core::kernel::{Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
 
-/// Path of a file of known answers: in `tests/vectors/`, or in the folder that `SORDINO_VECTORS` names, absolute or as seen
-/// from the workspace.
+/// Path of a file of known answers: in `tests/vectors/`, or in the folder that `SORDINO_VECTORS`
+/// names, absolute or as seen from the workspace.
 pub fn vectors_path(name: &str) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     match std::env::var_os("SORDINO_VECTORS")
@@ -118,7 +118,8 @@ pub fn list(value: &Value) -> &[Value] {
         .unwrap_or_else(|| panic!("{value} where a list belongs"))
 }
 
-/// The cases of a file under a name: a list that is not empty, so that no test passes because there was nothing to read.
+/// The cases of a file under a name: a list that is not empty, so that no test passes because there
+/// was nothing to read.
 #[track_caller]
 pub fn cases<'a>(file: &'a Value, name: &str) -> &'a [Value] {
     let found = list(&file[name]);
@@ -156,7 +157,8 @@ pub fn rows(value: &Value) -> Vec<Vec<f64>> {
     found
 }
 
-/// The covariance function that a case names: `kernel`, `lengthscale` and, where it is not 1, `variance`.
+/// The covariance function that a case names: `kernel`, `lengthscale` and, where it is not 1,
+/// `variance`.
 #[track_caller]
 pub fn kernel<T: Scalar>(case: &Value) -> StationaryKernel<T> {
     let shape = match case["kernel"].as_str() {

@@ -1,4 +1,5 @@
-//! A small population for tests of the federated prior: candidates, features, factor, and agents with data of their own.
+//! A small population for tests of the federated prior: candidates, features, factor, and agents
+//! with data of their own.
 
 use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
@@ -31,7 +32,8 @@ pub struct World<T> {
 }
 
 impl<T: Scalar> World<T> {
-    /// `candidates` points, Nyström features on a regular grid of M points, and the factor of the kernel itself.
+    /// `candidates` points, Nyström features on a regular grid of M points, and the factor of the
+    /// kernel itself.
     pub fn new(
         parameters: Parameters,
         candidates: u32,

@@ -1,4 +1,5 @@
-//! A publication for tests: contributors in units of their own, two releases through the server, the self-test replayed.
+//! A publication for tests: contributors in units of their own, two releases through the server,
+//! the self-test replayed.
 
 use sordino_core::federated::prior::{
     Config, Constant, Filter, Landmarks, Observations, Parameters, Plan, Public, PublicState,
@@ -143,7 +144,8 @@ impl Publication {
         vec![0.0; self_test_scratch_len(self.config.features(), self.config.design_len())]
     }
 
-    /// The joint vector of a log, whose values it standardises, for the release that is prepared; and u.
+    /// The joint vector of a log, whose values it standardises, for the release that is prepared;
+    /// and u.
     pub fn vector(&self, state: &State, log: &[f64]) -> (Vec<f64>, f64) {
         self.raw(state, &own_units(log))
     }
@@ -269,7 +271,8 @@ pub fn own_units(log: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// n values of a function at candidates that differ, with noise of this standard deviation, in units that the stream chooses.
+/// n values of a function at candidates that differ, with noise of this standard deviation, in
+/// units that the stream chooses.
 pub fn observed(function: &[f64], n: usize, noise: f64, stream: &mut Stream) -> Vec<f64> {
     let mut at: Vec<usize> = Vec::new();
     while at.len() < n {

@@ -1,4 +1,5 @@
-//! A source that is secret as far as its type goes: what a release would take from the system's entropy.
+//! A source that is secret as far as its type goes: what a release would take from the system's
+//! entropy.
 
 use sordino_core::random::{Secret, Stream};
 

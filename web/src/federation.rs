@@ -1,4 +1,5 @@
-//! One method of one run, some agents at a time: core's parties with simulated noise, as the simulator runs them.
+//! One method of one run, some agents at a time: core's parties with simulated noise, as the
+//! simulator runs them.
 
 use std::convert::Infallible;
 
@@ -55,7 +56,8 @@ impl Ledger<Simulation> for Charges {
     }
 }
 
-/// What the server computes with, its source of simulated coins and noise, and what is written down of the round.
+/// What the server computes with, its source of simulated coins and noise, and what is written down
+/// of the round.
 struct Desk {
     numbers: ServerNumbers<f64>,
     source: Simulated,
@@ -81,7 +83,8 @@ pub struct Federation {
 }
 
 impl Federation {
-    /// Agents that share nothing (`ts`), or `dp-fts-de` with two regions if `private`; before the initial points.
+    /// Agents that share nothing (`ts`), or `dp-fts-de` with two regions if `private`; before the
+    /// initial points.
     ///
     /// **Errors**: dials out of range.
     pub fn new(dials: &Dials, index: u32, private: bool, world: &World) -> Result<Self, WebError> {
@@ -136,7 +139,8 @@ impl Federation {
         self.round > self.config.parameters().rounds
     }
 
-    /// The digest of everything that was decided: the simulator's for the same functions and numbers.
+    /// The digest of everything that was decided: the simulator's for the same functions and
+    /// numbers.
     pub fn digest(&self) -> Digest {
         self.chain
     }
@@ -146,8 +150,8 @@ impl Federation {
         &self.charges.0
     }
 
-    /// Some agents of a round: they query, and upload; after the last the server releases. At the end of the round, mean
-    /// over agents of the best-so-far noise-free regret.
+    /// Some agents of a round: they query, and upload; after the last the server releases. At the
+    /// end of the round, mean over agents of the best-so-far noise-free regret.
     ///
     /// **Errors**: a party's; none for a federation that was begun.
     pub fn step(&mut self, world: &World) -> Result<Option<f64>, WebError> {

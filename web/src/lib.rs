@@ -1,5 +1,6 @@
-//! A simulated federation for a web page: core's parties, noise and accountant in WebAssembly, without imports. Numbers in,
-//! numbers out; what the page calls is below, one federation at a time. **Simulated**: the noise comes from a seed.
+//! A simulated federation for a web page: core's parties, noise and accountant in WebAssembly,
+//! without imports. Numbers in, numbers out; what the page calls is below, one federation at a
+//! time. **Simulated**: the noise comes from a seed.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -110,7 +111,8 @@ pub extern "C" fn begin(agents: u32, rounds: u32, q: f64, z: f64, seed: u32, run
     begun
 }
 
-/// A slice of a round of one federation, or one ε; 0 if nothing is left to do, or something was refused.
+/// A slice of a round of one federation, or one ε; 0 if nothing is left to do, or something was
+/// refused.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn step() -> u32 {
@@ -133,7 +135,8 @@ pub extern "C" fn epsilon(releases: u32) -> f64 {
     with(f64::NAN, |live| Ok(live.epsilon(releases as usize)))
 }
 
-/// How often the best guess whether one agent's contributions were used is right at most, after all rounds.
+/// How often the best guess whether one agent's contributions were used is right at most, after all
+/// rounds.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn best_guess() -> f64 {
@@ -197,7 +200,8 @@ pub extern "C" fn refusal_byte(index: u32) -> u32 {
     })
 }
 
-/// Room for this many bytes of a file's label, tensors and numbers; where it begins. What was opened is closed.
+/// Room for this many bytes of a file's label, tensors and numbers; where it begins. What was
+/// opened is closed.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_room(bytes: u32) -> *mut u8 {
@@ -208,7 +212,8 @@ pub extern "C" fn file_room(bytes: u32) -> *mut u8 {
     FILE.with_borrow_mut(|file| file.bytes.as_mut_ptr())
 }
 
-/// Opens what was written into the room, see [`Opened::new`]: 1, or 0 if it is refused ([`file_refusal_byte`]).
+/// Opens what was written into the room, see [`Opened::new`]: 1, or 0 if it is refused
+/// ([`file_refusal_byte`]).
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_open(
@@ -264,8 +269,8 @@ pub extern "C" fn file_refusal_byte(index: u32) -> u32 {
     })
 }
 
-/// What the file believes at one of [`opened::POINTS`] points of a parameter's axis, in standard deviations of a contributor's
-/// values; NaN where there is none.
+/// What the file believes at one of [`opened::POINTS`] points of a parameter's axis, in standard
+/// deviations of a contributor's values; NaN where there is none.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_mean(parameter: u32, point: u32) -> f64 {
@@ -297,7 +302,8 @@ pub extern "C" fn file_best_guess() -> f64 {
     of_file(f64::NAN, Opened::best_guess)
 }
 
-/// How a search reads the file: 0 not at all, 1 after questions of its own, 2 from the first question on.
+/// How a search reads the file: 0 not at all, 1 after questions of its own, 2 from the first
+/// question on.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_reading() -> u32 {

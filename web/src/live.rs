@@ -1,4 +1,5 @@
-//! What the page asks for: paired runs of two methods, some agents at a time, and what the private one costs.
+//! What the page asks for: paired runs of two methods, some agents at a time, and what the private
+//! one costs.
 
 use sordino_core::digest::{Digest, combine};
 use sordino_core::math::Scalar;
@@ -60,7 +61,8 @@ impl Live {
         &self.world
     }
 
-    /// A slice of a round of one federation, or one number of the accountant; false if nothing is left.
+    /// A slice of a round of one federation, or one number of the accountant; false if nothing is
+    /// left.
     ///
     /// **Errors**: a party's or the accountant's.
     pub fn step(&mut self) -> Result<bool, WebError> {
@@ -125,14 +127,16 @@ impl Live {
         Scalar::pow(f64::from(self.dials.agents), -1.1).min(0.5)
     }
 
-    /// How often the best guess whether one agent's contributions were used is right at most, after all rounds.
+    /// How often the best guess whether one agent's contributions were used is right at most, after
+    /// all rounds.
     ///
     /// **Errors**: the accountant's; none for dials that were accepted.
     pub fn best_guess(&self) -> Result<f64, WebError> {
         Ok(self.accountant(self.dials.rounds)?.best_guess()?)
     }
 
-    /// ε of the first `releases` releases at δ, by privacy-loss distributions; NaN if it is not known yet.
+    /// ε of the first `releases` releases at δ, by privacy-loss distributions; NaN if it is not
+    /// known yet.
     pub fn epsilon(&self, releases: usize) -> f64 {
         match releases {
             0 => 0.0,

@@ -1,6 +1,8 @@
-//! A prior file that a visitor of the page opened: checked as every reader checks one, then what it believes along each axis.
+//! A prior file that a visitor of the page opened: checked as every reader checks one, then what it
+//! believes along each axis.
 //!
-//! The page takes the header apart, which is JSON; what is computed of it is computed here, by core.
+//! The page takes the header apart, which is JSON; what is computed of it is computed here, by
+//! core.
 
 use sordino_core::domain::DIM_MAX;
 use sordino_core::domain::sobol::coordinate;
@@ -41,7 +43,8 @@ impl Shape {
         self.features * self.dim + self.features + attach_len(self.features)
     }
 
-    /// Bytes that the page hands over: label, tensors in single precision, then numbers in double precision.
+    /// Bytes that the page hands over: label, tensors in single precision, then numbers in double
+    /// precision.
     pub fn bytes(&self) -> usize {
         self.label + 4 * self.numbers() + self.told_bytes()
     }
@@ -57,7 +60,8 @@ const TOLD: usize = 5;
 
 /// What a file believes.
 pub struct Opened {
-    /// Mean and standard deviation at the points of each parameter's axis, others at the best point.
+    /// Mean and standard deviation at the points of each parameter's axis, others at the best
+    /// point.
     curves: Vec<[(f64, f64); POINTS]>,
     /// Coordinates of the best point.
     best: Vec<f64>,
@@ -76,7 +80,8 @@ fn refused(what: &str, admissible: &str) -> WebError {
 impl Opened {
     /// Checks what the page took out of a file, and computes what it believes.
     ///
-    /// **Errors**: [`WebError`] naming what cannot be: lengths, numbers, an ε below what the noise multipliers cost.
+    /// **Errors**: [`WebError`] naming what cannot be: lengths, numbers, an ε below what the noise
+    /// multipliers cost.
     pub fn new(shape: Shape, bytes: &[u8]) -> Result<Self, WebError> {
         let Shape {
             features,
@@ -175,7 +180,8 @@ impl Opened {
         self.best_guess
     }
 
-    /// How a search reads it: 0 not at all, 1 after questions of its own, 2 from the first question on.
+    /// How a search reads it: 0 not at all, 1 after questions of its own, 2 from the first question
+    /// on.
     pub fn reading(&self) -> u32 {
         match self.reading {
             Reading::Trusted => 2,
@@ -184,7 +190,8 @@ impl Opened {
     }
 }
 
-/// Refuses a label that claims a smaller ε than its multipliers cost; how often the best guess is right at most.
+/// Refuses a label that claims a smaller ε than its multipliers cost; how often the best guess is
+/// right at most.
 fn check_cost(multipliers: &[f64], delta: f64, claimed: [f64; 2]) -> Result<f64, WebError> {
     let accounted = |share: f64| {
         let mut accountant = GaussianAccountant::new();
@@ -206,7 +213,8 @@ fn check_cost(multipliers: &[f64], delta: f64, claimed: [f64; 2]) -> Result<f64,
     Ok(accounted(1.0)?.best_guess()?)
 }
 
-/// Coordinates of one of many points that cover the space: a choice has a coordinate for each of what it may be.
+/// Coordinates of one of many points that cover the space: a choice has a coordinate for each of
+/// what it may be.
 fn covering(index: u32, widths: &[usize]) -> Vec<f64> {
     let mut point = Vec::new();
     for (axis, width) in widths.iter().enumerate() {

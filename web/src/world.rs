@@ -1,4 +1,5 @@
-//! Who answers queries: a common function, drawn from a seed, and a small difference for each agent.
+//! Who answers queries: a common function, drawn from a seed, and a small difference for each
+//! agent.
 
 use sordino_core::features::random_fourier::{self, RandomFourier};
 use sordino_core::kernel::Stationary;
@@ -22,7 +23,8 @@ pub struct World {
 }
 
 impl World {
-    /// The functions of `agents` agents under this seed. More agents leave the others' functions as they are.
+    /// The functions of `agents` agents under this seed. More agents leave the others' functions as
+    /// they are.
     ///
     /// **Errors**: none for agents from 1; core's for a kernel that is none.
     pub fn new(seed: u64, agents: u32, lengthscale: f64) -> Result<Self, WebError> {

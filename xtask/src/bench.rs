@@ -10,8 +10,9 @@ const PYTHON_PACKAGES: [&str; 2] = ["numpy", "scikit-learn"];
 /// Seconds that installing them, and then running them, may take.
 const PYTHON_SECONDS: &str = "900";
 
-/// Where the time of one default run goes, then the comparisons with other crates, as plain code and for this
-/// processor. Arguments choose among the comparisons; `--python` adds scikit-learn and numpy.
+/// Where the time of one default run goes, then the comparisons with other crates, as plain code
+/// and for this processor. Arguments choose among the comparisons; `--python` adds scikit-learn and
+/// numpy.
 pub fn run(report: &mut Report, arguments: &[&str]) {
     let python = arguments.contains(&"--python");
     let arguments: Vec<&str> = arguments
@@ -43,7 +44,8 @@ pub fn run(report: &mut Report, arguments: &[&str]) {
     }
 }
 
-/// scikit-learn and numpy on the same workloads, in a virtual environment under `target/` that is made once.
+/// scikit-learn and numpy on the same workloads, in a virtual environment under `target/` that is
+/// made once.
 fn peers_in_python() -> Result<String, String> {
     let folder = process::target_folder().join("bench-python");
     let python = folder.join("bin/python");
@@ -76,8 +78,8 @@ fn peers_in_python() -> Result<String, String> {
     process::run(bounded(&python).arg("bench/peers.py")).map(|_| String::new())
 }
 
-/// `cargo xtask fuzz [TARGET …] [--seconds N] [--seed N]`: random edits of what is read from outside, with the checks of
-/// the dev profile.
+/// `cargo xtask fuzz [TARGET …] [--seconds N] [--seed N]`: random edits of what is read from
+/// outside, with the checks of the dev profile.
 pub fn fuzz(report: &mut Report, arguments: &[&str]) {
     report.step("random edits", || {
         let mut command = cargo(&[

@@ -1,6 +1,6 @@
-//! `cargo xtask c [--write]`: core for programs in C. The header is the one that its generator writes; the example, in C,
-//! is built and run on this machine and on a Cortex-M4F in QEMU, and says what its reference in Rust says; the device's
-//! image at level 3 holds no way to panic.
+//! `cargo xtask c [--write]`: core for programs in C. The header is the one that its generator
+//! writes; the example, in C, is built and run on this machine and on a Cortex-M4F in QEMU, and
+//! says what its reference in Rust says; the device's image at level 3 holds no way to panic.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use crate::{elf, tools};
 
 /// What writes the header: this very version, because the text is compared byte for byte.
 const CBINDGEN: (&str, &str) = ("cbindgen", "0.29.4");
-/// What every compiler is asked for: the language and no more, and a product and a sum rounded each by itself.
+/// What every compiler is asked for: the language and no more, and a product and a sum rounded each
+/// by itself.
 const STRICT: [&str; 6] = [
     "-std=c11",
     "-Wall",
@@ -137,8 +138,8 @@ fn header(write: bool) -> Result<String, String> {
     }
 }
 
-/// What a function asks of its pointers is a section that rustc wants under the title "Safety"; in C it is a paragraph like
-/// others.
+/// What a function asks of its pointers is a section that rustc wants under the title "Safety"; in
+/// C it is a paragraph like others.
 fn in_words_of_c(text: &str) -> String {
     let mut out = Vec::new();
     let mut lines = text.lines();
@@ -219,8 +220,8 @@ fn device(build: &Build) -> Result<String, String> {
         library.env("RUSTFLAGS", build.flags);
     }
     process::run(&mut library)?;
-    // Of a member checks stay that no call reaches: those of chunks whose size is not known to the compiler, and of X25519. The
-    // others are looked at in an image without it.
+    // Of a member checks stay that no call reaches: those of chunks whose size is not known to the
+    // compiler, and of X25519. The others are looked at in an image without it.
     let others = linked(build, "others.elf", &["-DWITHOUT_MEMBERS"])?.symbols;
     // Negative control: the names are those of functions that were linked.
     if !others.iter().any(|name| name == "sordino_agent_observed") {

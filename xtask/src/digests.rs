@@ -1,4 +1,5 @@
-//! `cargo xtask digests`: the same numbers, computed six ways, and on this machine at every width of its vectors.
+//! `cargo xtask digests`: the same numbers, computed six ways, and on this machine at every width
+//! of its vectors.
 //!
 //! | what every program prints | what it must be | where |
 //! |---|---|---|
@@ -32,8 +33,8 @@ const END: &str = "---";
 /// Beginning of the line that names the widths of the host's vectors.
 const WIDTHS: &str = "widths: ";
 
-/// Computes both tables everywhere and compares; with `write`, the host's debug build says first what is expected.
-/// `devices` is what the firmware printed.
+/// Computes both tables everywhere and compares; with `write`, the host's debug build says first
+/// what is expected. `devices` is what the firmware printed.
 pub fn run(report: &mut Report, devices: &[Output], write: bool) {
     if write {
         report.step("write tables", || {
@@ -98,8 +99,8 @@ fn host(profile: &[&str]) -> Result<String, String> {
     ))
 }
 
-/// The widths of vectors that this machine has, narrowest first, as the host's program says; wider ones cannot be tested
-/// here.
+/// The widths of vectors that this machine has, narrowest first, as the host's program says; wider
+/// ones cannot be tested here.
 pub fn widths() -> Result<Vec<String>, String> {
     let output = host(&["--release"])?;
     let line = output.lines().find_map(|line| line.strip_prefix(WIDTHS));

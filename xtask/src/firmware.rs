@@ -1,7 +1,7 @@
 //! `cargo xtask firmware`: the firmware in QEMU, on Cortex-M4F, on M0 code and on Cortex-M33.
 //!
-//! The firmware measures and asserts by itself and ends with an exit code; here its output is shown, and with
-//! `--write` its rows of measurements become `docs/device-table.md`.
+//! The firmware measures and asserts by itself and ends with an exit code; here its output is
+//! shown, and with `--write` its rows of measurements become `docs/device-table.md`.
 
 use std::process::Command;
 
@@ -95,7 +95,8 @@ fn on_device(target: &str, example: &str) -> Command {
     cargo(&words)
 }
 
-/// Two kinds of agent, reporter and optimizer, reset at every step on both targets; what they end with is what they end with here.
+/// Two kinds of agent, reporter and optimizer, reset at every step on both targets; what they end
+/// with is what they end with here.
 fn resets() -> Result<String, String> {
     let example = [
         "run",
@@ -134,8 +135,9 @@ fn resets() -> Result<String, String> {
     ))
 }
 
-/// Small programs for a device, and how many lines an outsider needed for each against the interface of commit a6a6c29,
-/// before any of it was made for devices: an optimizer, a reporter, an agent.
+/// Small programs for a device, and how many lines an outsider needed for each against the
+/// interface of commit a6a6c29, before any of it was made for devices: an optimizer, a reporter, an
+/// agent.
 const PROGRAMS: [(&str, usize); 3] = [("sensor", 43), ("reports", 100), ("member", 239)];
 
 /// What each program says here it says on a Cortex-M4F, line by line.

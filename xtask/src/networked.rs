@@ -1,8 +1,9 @@
-//! The device on the wire: `firmware-networked` in QEMU's user network is agent 0 of a rehearsal over HTTPS on this machine,
-//! and the federation's digest is the simulator's; of draws under one server and of a federated prior under two, each once as it
-//! is and once with resets at random steps; once with a server that its invitation does not name, and once without what says
-//! which masks were used: then it must send nothing. And it is a site of a campaign of a real server, among sites that join with
-//! a command.
+//! The device on the wire: `firmware-networked` in QEMU's user network is agent 0 of a rehearsal
+//! over HTTPS on this machine, and the federation's digest is the simulator's; of draws under one
+//! server and of a federated prior under two, each once as it is and once with resets at random
+//! steps; once with a server that its invitation does not name, and once without what says which
+//! masks were used: then it must send nothing. And it is a site of a campaign of a real server,
+//! among sites that join with a command.
 
 mod campaign;
 mod emulator;
@@ -60,7 +61,8 @@ const TWO_SERVERS: Case = Case {
     asked: None,
 };
 
-/// A site of a campaign, in double precision: with the file, and from fifteen values on with a model of its own beside it.
+/// A site of a campaign, in double precision: with the file, and from fifteen values on with a
+/// model of its own beside it.
 const SITE: Case = Case {
     settings: &[
         "federation.methods=[\"campaign\"]",
@@ -272,8 +274,8 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     }
     let (ram, boots) = weighed(&heard, cuts)?;
     let masks = number_before(&heard, " masks").ok_or("the device does not say its masks")?;
-    // A reset after a mask was stored and before its share was sent costs that mask, and a contribution another one. Whether one
-    // falls there depends on how long the server takes.
+    // A reset after a mask was stored and before its share was sent costs that mask, and a
+    // contribution another one. Whether one falls there depends on how long the server takes.
     if masks < case.masks || (cuts == 0 && masks > case.masks) {
         return Err(format!(
             "{masks} masks for {} contributions, {boots} boots",
@@ -285,7 +287,8 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     ))
 }
 
-/// One digit of the pin is another: the device must refuse the server by its key, and the server never hears of it.
+/// One digit of the pin is another: the device must refuse the server by its key, and the server
+/// never hears of it.
 fn stranger() -> Result<String, String> {
     let (rehearsal, start) = (Rehearsal::start(&DRAWS)?, Instant::now());
     let mut bytes = std::fs::read(&rehearsal.provision).map_err(|error| error.to_string())?;
@@ -310,7 +313,8 @@ fn stranger() -> Result<String, String> {
     }
 }
 
-/// Its flash holds a state, or an observation, and nothing about masks: the device must not use any.
+/// Its flash holds a state, or an observation, and nothing about masks: the device must not use
+/// any.
 fn lost() -> Result<String, String> {
     [0, 12].into_iter().try_for_each(lost_but)?;
     Ok("refused twice, nothing sent".into())

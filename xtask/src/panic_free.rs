@@ -1,14 +1,16 @@
-//! Operations of which the linker proves that they cannot panic: each alone in an image in which no function of
-//! `core::panicking` is left.
+//! Operations of which the linker proves that they cannot panic: each alone in an image in which no
+//! function of `core::panicking` is left.
 //!
-//! The proof is the optimiser's, hence of one profile (release, one of [`BUILDS`]) and one compiler; it covers the operations
-//! listed and nothing else. The list is that of the names in `firmware-example/examples/panic_free/`; those that begin
-//! with `control` can panic in five different ways, and must be found to.
+//! The proof is the optimiser's, hence of one profile (release, one of [`BUILDS`]) and one
+//! compiler; it covers the operations listed and nothing else. The list is that of the names in
+//! `firmware-example/examples/panic_free/`; those that begin with `control` can panic in five
+//! different ways, and must be found to.
 //!
-//! Those that begin with `party` or `single` are whole parties: agent, reporter, optimizer. They are linked for two
-//! processors at three levels of optimisation, and the controls with them. Of `single`, parties in `f32`, it is proved too
-//! that the image holds no arithmetic, comparison or integer conversion of `f64`, which a device without double precision
-//! does in software: nothing but the conversions between the two formats, for numbers of the configuration and of errors.
+//! Those that begin with `party` or `single` are whole parties: agent, reporter, optimizer. They
+//! are linked for two processors at three levels of optimisation, and the controls with them. Of
+//! `single`, parties in `f32`, it is proved too that the image holds no arithmetic, comparison or
+//! integer conversion of `f64`, which a device without double precision does in software: nothing
+//! but the conversions between the two formats, for numbers of the configuration and of errors.
 
 use std::fs;
 
@@ -25,12 +27,14 @@ const DOUBLE: &str = "privacy::encode";
 
 /// Targets and levels of optimisation at which parties are linked; the operations are at the first.
 ///
-/// Level `z` calls functions of the standard library such as `split_at`, `copy_from_slice` or the length of `chunks_exact`
-/// where `3` and `s` inline them, so that their checks stay whatever is known of the arguments. Core uses forms that have
-/// none (`core/src/linalg/slice.rs`); rand_core's `read_words`, with which rand_xoshiro reads a seed, does not. There the
-/// check goes only when the whole program is optimised as one, because a function with a single caller is then inlined at
-/// `z` as well: `lto = "fat"`, as in `templates/embassy-agent`. A profile of rand_core's or rand_xoshiro's own changes
-/// nothing, because `from_seed` is inlined into core and has core's level.
+/// Level `z` calls functions of the standard library such as `split_at`, `copy_from_slice` or the
+/// length of `chunks_exact` where `3` and `s` inline them, so that their checks stay whatever is
+/// known of the arguments. Core uses forms that have none (`core/src/linalg/slice.rs`); rand_core's
+/// `read_words`, with which rand_xoshiro reads a seed, does not. There the check goes only when the
+/// whole program is optimised as one, because a function with a single caller is then inlined at
+/// `z` as well: `lto = "fat"`, as in `templates/embassy-agent`. A profile of rand_core's or
+/// rand_xoshiro's own changes nothing, because `from_seed` is inlined into core and has core's
+/// level.
 const BUILDS: [Build; 6] = [
     Build {
         target: M4F,
@@ -258,9 +262,9 @@ fn image(Build { target, level, lto }: Build, operation: &str) -> Result<Image, 
     })
 }
 
-/// Whether a symbol is a function of the run-time library that computes or compares in `f64`, or makes one of an integer
-/// or an integer of one: `__aeabi_dadd`, `__aeabi_cdcmple`, `__aeabi_ui2d`, `__adddf3`. The two conversions between `f32`
-/// and `f64` are none.
+/// Whether a symbol is a function of the run-time library that computes or compares in `f64`, or
+/// makes one of an integer or an integer of one: `__aeabi_dadd`, `__aeabi_cdcmple`, `__aeabi_ui2d`,
+/// `__adddf3`. The two conversions between `f32` and `f64` are none.
 fn computes_in_double(symbol: &str) -> bool {
     match symbol.strip_prefix("__aeabi_") {
         Some("d2f" | "f2d") => false,

@@ -109,7 +109,8 @@ impl Output {
     }
 }
 
-/// Runs a command without standard input, shows its output as it comes and returns what it wrote to standard output.
+/// Runs a command without standard input, shows its output as it comes and returns what it wrote to
+/// standard output.
 ///
 /// **Errors**: it cannot be started, ends with a code other than 0, or outlives the limit.
 pub fn run(command: &mut Command) -> Result<String, String> {
@@ -117,9 +118,10 @@ pub fn run(command: &mut Command) -> Result<String, String> {
     result.map(|()| output)
 }
 
-/// As [`run`], for a command that is over after this time, together with everything that it has started: of a command
-/// that cargo started, cargo alone would be stopped otherwise, and what loops would loop on. The clock is another
-/// process, `timeout`, so the limit holds although this one is killed.
+/// As [`run`], for a command that is over after this time, together with everything that it has
+/// started: of a command that cargo started, cargo alone would be stopped otherwise, and what loops
+/// would loop on. The clock is another process, `timeout`, so the limit holds although this one is
+/// killed.
 ///
 /// **Errors**: as [`run`]; the time, if it was not over by then.
 pub fn run_within(limit: Duration, command: &Command) -> Result<String, String> {

@@ -1,5 +1,5 @@
-//! The Python module as its users get it: a wheel, installed into a virtual environment, asked by pytest and compared with
-//! the command line.
+//! The Python module as its users get it: a wheel, installed into a virtual environment, asked by
+//! pytest and compared with the command line.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! The reproductions of the papers' results: all of them to their ends, in `cargo xtask test` with one or two runs, whose
-//! bands say nothing, and in `cargo xtask reproduce` at full size, whose bands must hold.
+//! The reproductions of the papers' results: all of them to their ends, in `cargo xtask test` with
+//! one or two runs, whose bands say nothing, and in `cargo xtask reproduce` at full size, whose
+//! bands must hold.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +14,8 @@ const TWO: &str = "at least 2 runs";
 /// How the program's last line ends if the experiment came to its end and some bands do not hold.
 const NOT_ALL: &str = "bands do not hold";
 
-/// Every reproduction that needs no data file, with the fewest runs that it takes. Bands are not judged.
+/// Every reproduction that needs no data file, with the fewest runs that it takes. Bands are not
+/// judged.
 pub fn short(report: &mut Report) {
     report.step("reproductions, one or two runs each", || {
         let binary = program()?;
@@ -87,8 +89,8 @@ fn without_data(catalogue: &str) -> Vec<String> {
         .collect()
 }
 
-/// What an experiment printed that came to its end, whether or not its bands hold; both end with code 1, but only the one
-/// that came to its end says how many bands do not hold.
+/// What an experiment printed that came to its end, whether or not its bands hold; both end with
+/// code 1, but only the one that came to its end says how many bands do not hold.
 fn ended(binary: &Path, name: &str, options: &[&str]) -> Result<String, String> {
     println!("$ sordino reproduce {name} {}", options.join(" "));
     let mut command = Command::new(binary);
@@ -117,7 +119,8 @@ fn ended(binary: &Path, name: &str, options: &[&str]) -> Result<String, String> 
     }
 }
 
-/// How many bands a printed table has, and how many of them hold: the last column says `yes` or `NO`.
+/// How many bands a printed table has, and how many of them hold: the last column says `yes` or
+/// `NO`.
 fn count(table: &str) -> (usize, usize) {
     let ends = |word| {
         table

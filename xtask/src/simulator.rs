@@ -1,5 +1,5 @@
-//! The simulator's digests: whatever the threads, the driver and the profile, one digest a scenario, the one that is
-//! checked in. Part of `cargo xtask digests` and `cargo xtask test`.
+//! The simulator's digests: whatever the threads, the driver and the profile, one digest a
+//! scenario, the one that is checked in. Part of `cargo xtask digests` and `cargo xtask test`.
 
 use std::fs;
 use std::process::Command;
@@ -27,8 +27,8 @@ const WAYS: [&str; 4] = [
 
 const PATH: &str = "tests/vectors/simulator.txt";
 
-/// Executes every scenario every way in both profiles; with `write`, the reference driver in the debug profile says
-/// first what is expected.
+/// Executes every scenario every way in both profiles; with `write`, the reference driver in the
+/// debug profile says first what is expected.
 pub fn run(report: &mut Report, write: bool) {
     if write {
         report.step("write simulator digests", || {

@@ -29,8 +29,9 @@ const PACKAGES: [&str; 16] = [
     "sordino-web",
 ];
 
-/// The longest that the doctests of one step take, with building them: minutes on a machine that is busy with other
-/// things. An example that does not end has to fail, and a test harness has no limit of its own.
+/// The longest that the doctests of one step take, with building them: minutes on a machine that is
+/// busy with other things. An example that does not end has to fail, and a test harness has no
+/// limit of its own.
 const DOCTESTS: Duration = Duration::from_secs(1200);
 
 /// Unit and integration tests, then the doctests of the same packages as a step of their own.
@@ -86,7 +87,8 @@ pub fn run(report: &mut Report) {
             "-D",
             "warnings",
         ]))?;
-        // With the host's library in reach, methods such as `ln` of a plain `f64` would be the system's: denied by lint.
+        // With the host's library in reach, methods such as `ln` of a plain `f64` would be the
+        // system's: denied by lint.
         quiet(cargo(&[
             "clippy",
             "-p",
@@ -124,9 +126,9 @@ pub fn run(report: &mut Report) {
     habits::run(report);
     tests(report, "host tests", &[]);
     report.step("examples", habits::examples);
-    // Servers and agents on loopback, killed and lied to; a head and two workers, killed, resumed, joined late; figures as
-    // PDF and PNG. Packages of their own, because nobody else needs their crates, and built together, because what they
-    // share is most of the work.
+    // Servers and agents on loopback, killed and lied to; a head and two workers, killed, resumed,
+    // joined late; figures as PDF and PNG. Packages of their own, because nobody else needs their
+    // crates, and built together, because what they share is most of the work.
     let apart = [
         "--features",
         "sordino-net/mqtt",
@@ -188,7 +190,8 @@ fn lock_files() -> Result<String, String> {
     Ok(format!("{} are up to date", LOCKED.len()))
 }
 
-/// Whether `sordino-net` takes what it shares with `sordino` with the same features, so that who installs both builds it once.
+/// Whether `sordino-net` takes what it shares with `sordino` with the same features, so that who
+/// installs both builds it once.
 fn built_once() -> Result<String, String> {
     let tree = |package: &str| {
         let words = [

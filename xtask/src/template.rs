@@ -1,9 +1,11 @@
-//! The template for devices, built as its reader builds it: for three targets, with both parties and with one, and run
-//! in QEMU. Its federation is what `sordino export` writes of the scenario beside it; that its frames are accepted, and
-//! the same under another agreement refused, its own server asserts with core's code for servers.
+//! The template for devices, built as its reader builds it: for three targets, with both parties
+//! and with one, and run in QEMU. Its federation is what `sordino export` writes of the scenario
+//! beside it; that its frames are accepted, and the same under another agreement refused, its own
+//! server asserts with core's code for servers.
 //!
-//! For each other kind of agent the folder is copied, `sordino export` writes its `src/federation.rs`, and what the device ends
-//! with is compared with what the example `template_member` ends with here, over the servers of `sordino-host`.
+//! For each other kind of agent the folder is copied, `sordino export` writes its
+//! `src/federation.rs`, and what the device ends with is compared with what the example
+//! `template_member` ends with here, over the servers of `sordino-host`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,8 +95,8 @@ fn in_folder(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// Builds it for the targets that are not run. What another folder of the same name left is thrown away: cargo would take it
-/// for this one's.
+/// Builds it for the targets that are not run. What another folder of the same name left is thrown
+/// away: cargo would take it for this one's.
 fn built(folder: &Path) -> Result<(), String> {
     let mut clean = in_folder(folder, &["clean", "-q", "-p", "embassy-agent", "--release"]);
     process::run(clean.args([
@@ -114,7 +116,8 @@ fn built(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A copy of the template with another federation. It lies as deep below the root as the template, so that paths to core hold.
+/// A copy of the template with another federation. It lies as deep below the root as the template,
+/// so that paths to core hold.
 fn copy(name: &str, module: &str) -> Result<PathBuf, String> {
     let (from, to) = (
         root().join("templates/embassy-agent"),
@@ -188,7 +191,8 @@ fn ends_as(folder: &Path, here: &str) -> Result<String, String> {
     ))
 }
 
-/// A site of a campaign ends on a device with what hosts' functions end with here; its module is the one that `sordino terms` writes.
+/// A site of a campaign ends on a device with what hosts' functions end with here; its module is
+/// the one that `sordino terms` writes.
 fn site() -> Result<String, String> {
     let example = [
         "run",
@@ -219,8 +223,8 @@ fn neither() -> Result<String, String> {
     Ok("with a sentence, before anything is compiled".to_owned())
 }
 
-/// What `sordino export` writes of a scenario in Rust. The program is called as the template's README says, but for its words
-/// about the federation's number and deadline.
+/// What `sordino export` writes of a scenario in Rust. The program is called as the template's
+/// README says, but for its words about the federation's number and deadline.
 fn exported(scenario: &str, more: &[&str]) -> Result<String, String> {
     let words = [
         "run",

@@ -1,4 +1,5 @@
-//! What the embedded steps need beside cargo: targets, an emulator, an instruction counter, node. Named when missing, never skipped in silence.
+//! What the embedded steps need beside cargo: targets, an emulator, an instruction counter, node.
+//! Named when missing, never skipped in silence.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +12,8 @@ pub const M4F: &str = "thumbv7em-none-eabihf";
 pub const M0: &str = "thumbv6m-none-eabi";
 /// A Cortex-M33 with floating-point unit.
 pub const M33: &str = "thumbv8m.main-none-eabihf";
-/// Cortex-M4 code whose functions take numbers in integer registers: what `-mfloat-abi=softfp` links with.
+/// Cortex-M4 code whose functions take numbers in integer registers: what `-mfloat-abi=softfp`
+/// links with.
 pub const M4_SOFT: &str = "thumbv7em-none-eabi";
 /// RISC-V with multiplication, atomics and compressed instructions.
 pub const RISCV: &str = "riscv32imac-unknown-none-elf";
@@ -41,7 +43,8 @@ fn installed(target: &str) -> bool {
     })
 }
 
-/// Finds the broker of the tests, or installs it. It lies where only root looks, and has no `--version`.
+/// Finds the broker of the tests, or installs it. It lies where only root looks, and has no
+/// `--version`.
 pub fn broker() -> Result<String, String> {
     found_or_installed("mosquitto", "mosquitto", || {
         ["/usr/sbin/mosquitto", "mosquitto"]
@@ -80,7 +83,8 @@ fn install(package: &str) -> Result<(), String> {
     apt(&["install", "--yes", "--no-install-recommends", package]).map(|_| ())
 }
 
-/// Finds a program, or installs its Debian package where that is possible, and returns its version line.
+/// Finds a program, or installs its Debian package where that is possible, and returns its version
+/// line.
 pub fn program(name: &str, package: &str) -> Result<String, String> {
     found_or_installed(name, package, || version(name))
 }
@@ -98,7 +102,8 @@ fn found_or_installed(
     })
 }
 
-/// Installs packages from PyPI into an environment under `target/tools`, once, and gives the folder of their programs.
+/// Installs packages from PyPI into an environment under `target/tools`, once, and gives the folder
+/// of their programs.
 pub fn python(packages: &[&str]) -> Result<PathBuf, String> {
     let folder = tools_folder().join("python");
     let programs = folder.join("bin");
@@ -115,7 +120,8 @@ pub fn python(packages: &[&str]) -> Result<PathBuf, String> {
     Ok(programs)
 }
 
-/// A program of the same name as its crate: the one that is installed, or one built into `target/tools`, once.
+/// A program of the same name as its crate: the one that is installed, or one built into
+/// `target/tools`, once.
 pub fn installed_by_cargo(name: &str, options: &[&str]) -> Result<PathBuf, String> {
     if version(name).is_some() {
         return Ok(PathBuf::from(name));
@@ -129,8 +135,8 @@ pub fn installed_by_cargo(name: &str, options: &[&str]) -> Result<PathBuf, Strin
     Ok(program)
 }
 
-/// A program of the same name as its crate, of exactly this version, built into `target/tools` once: what it writes is
-/// compared byte for byte.
+/// A program of the same name as its crate, of exactly this version, built into `target/tools`
+/// once: what it writes is compared byte for byte.
 pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
     let folder = tools_folder();
     let program = folder.join("bin").join(name);
@@ -159,7 +165,8 @@ pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Finds the two fonts that figures are drawn and measured with, or installs them where that is possible.
+/// Finds the two fonts that figures are drawn and measured with, or installs them where that is
+/// possible.
 pub fn fonts() -> Result<String, String> {
     const FONTS: [(&str, &str); 2] = [
         (

@@ -1,5 +1,5 @@
-//! The page `web/`: built into one file, opened in a browser without a screen, compared with the program: a simulation and a
-//! prior file.
+//! The page `web/`: built into one file, opened in a browser without a screen, compared with the
+//! program: a simulation and a prior file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,8 @@ fn build() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The module without its custom sections, which hold lines and names for debuggers: two thirds of it.
+/// The module without its custom sections, which hold lines and names for debuggers: two thirds of
+/// it.
 fn without_names(module: &[u8]) -> Result<Vec<u8>, String> {
     let broken = || "the module is no WebAssembly".to_owned();
     let (head, mut rest) = module

@@ -60,7 +60,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The slots of a member of this protocol. `digest` is of all that must not change under what is stored.
+    /// The slots of a member of this protocol. `digest` is of all that must not change under what
+    /// is stored.
     pub(super) fn new(
         flash: Flash,
         digest: Digest,
@@ -98,7 +99,8 @@ impl Slots {
 
     /// Which masks were used; begun if nothing at all was stored before.
     ///
-    /// **Errors**: [`Status::Masks`] where the device has a past and does not know which masks it used.
+    /// **Errors**: [`Status::Masks`] where the device has a past and does not know which masks it
+    /// used.
     pub(super) fn attempts(&self, run: Digest) -> Result<(u32, Attempts), Refused> {
         if let Some((number, attempts)) = self.flash.find_at::<Attempts>(MASKS, &self.digest)? {
             if *attempts.run() != run {
@@ -117,7 +119,8 @@ impl Slots {
 
     /// The state, or `first`, which is then written.
     ///
-    /// **Errors**: [`Status::StoredDamaged`] for a state that is lost while what followed from it is not.
+    /// **Errors**: [`Status::StoredDamaged`] for a state that is lost while what followed from it
+    /// is not.
     pub(super) fn state(&mut self, first: Kept) -> Result<Kept, Refused> {
         let (number, kept) = match self.flash.find_at(0, &self.digest)? {
             Some(found) => found,

@@ -1,4 +1,5 @@
-//! What a member agreed to, as C gives it: the bytes of an agreement, and keys where there are two servers.
+//! What a member agreed to, as C gives it: the bytes of an agreement, and keys where there are two
+//! servers.
 
 use sordino_core::digest::Digest;
 use sordino_core::domain::Candidates;
@@ -21,7 +22,8 @@ pub const SORDINO_MEMBER_COUNT_MAX: usize = 4096;
 /// Bytes of a secret and of a public key.
 pub const SORDINO_KEY_BYTES: usize = 32;
 
-/// What a member agreed to, and who it is. `sordino export` writes all of it but the secrets, as SORDINO_MEMBER_SETTINGS.
+/// What a member agreed to, and who it is. `sordino export` writes all of it but the secrets, as
+/// SORDINO_MEMBER_SETTINGS.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct MemberSettings {
@@ -33,8 +35,9 @@ pub struct MemberSettings {
     pub agreement_len: usize,
     /// Digest that the agreement must have, SORDINO_DIGEST_BYTES bytes: that of the invitation.
     pub digest: *const u8,
-    /// Two servers: the device's own secret, SORDINO_KEY_BYTES bytes of its entropy; another one whenever its flash is erased,
-    /// because a mask would serve twice. 32 times the same byte is refused: no generator drew it. NULL with one server.
+    /// Two servers: the device's own secret, SORDINO_KEY_BYTES bytes of its entropy; another one
+    /// whenever its flash is erased, because a mask would serve twice. 32 times the same byte is
+    /// refused: no generator drew it. NULL with one server.
     pub own_secret: *const u8,
     /// Two servers: the helper's public key, SORDINO_KEY_BYTES bytes. NULL with one server.
     pub helper_key: *const u8,
@@ -75,7 +78,8 @@ pub(super) fn sizes(
         within("rounds", rounds, SORDINO_MEMBER_COUNT_MAX, "1..=4096")?,
         within("designs", designs, SORDINO_MEMBER_COUNT_MAX, "1..=4096")?,
     );
-    // The contribution, its integers, and what hides them with the attempt: 4, 8 and 8 bytes a number.
+    // The contribution, its integers, and what hides them with the attempt: 4, 8 and 8 bytes a
+    // number.
     let given = 5 * (sizes.features + 1) + 1;
     Ok((
         sizes,
@@ -86,7 +90,8 @@ pub(super) fn sizes(
     ))
 }
 
-/// The agreement, if it is the one of the digest and a member in single precision can be made of it.
+/// The agreement, if it is the one of the digest and a member in single precision can be made of
+/// it.
 pub(super) fn agreement(settings: &MemberSettings, word: Word) -> Result<Agreement, Refused> {
     let stored = word.list(settings.agreement, settings.agreement_len)?;
     let agreement = Agreement::from_bytes(stored).map_err(|_| Status::Agreement)?;
@@ -99,7 +104,8 @@ pub(super) fn agreement(settings: &MemberSettings, word: Word) -> Result<Agreeme
     Ok(agreement)
 }
 
-/// How much memory a member of this protocol takes over so many candidates: numbers, and bytes in all.
+/// How much memory a member of this protocol takes over so many candidates: numbers, and bytes in
+/// all.
 pub(super) fn of_protocol(
     protocol: &PriorProtocol,
     candidates: u32,
@@ -194,7 +200,8 @@ fn key(at: *const u8, word: Word) -> Result<Option<[u8; SORDINO_KEY_BYTES]>, Sta
         .ok_or(Status::TooShort)
 }
 
-/// The public half of a secret of SORDINO_KEY_BYTES bytes, for the enrolment of a device under two servers.
+/// The public half of a secret of SORDINO_KEY_BYTES bytes, for the enrolment of a device under two
+/// servers.
 ///
 /// # Safety
 ///

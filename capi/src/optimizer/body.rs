@@ -1,4 +1,5 @@
-//! An optimizer beside its flash: what is told or fitted is stored before the call returns, and a write that fails undoes it.
+//! An optimizer beside its flash: what is told or fitted is stored before the call returns, and a
+//! write that fails undoes it.
 
 use core::task::Poll;
 
@@ -27,8 +28,8 @@ impl Body {
         Ok(())
     }
 
-    /// Makes the optimizer what the flash says once an entry is stored. What was told stands, so a flash that cannot be read
-    /// now is the next call's matter.
+    /// Makes the optimizer what the flash says once an entry is stored. What was told stands, so a
+    /// flash that cannot be read now is the next call's matter.
     fn settle(&mut self) {
         let _ = self.refresh();
     }
@@ -56,11 +57,13 @@ impl Body {
         }
         self.optimizer.observe(point, y)?;
         if let Some(journal) = &mut self.journal {
-            // If the write fails, the flash holds what it held, and so does the optimizer from the next call on.
+            // If the write fails, the flash holds what it held, and so does the optimizer from the
+            // next call on.
             self.stale = true;
             let stored = journal.tell(&entry);
             let other = stored.inspect_err(|_| self.settle())?;
-            // Refusals are not stored: what they did to the optimizer ends here, as it would in a reset.
+            // Refusals are not stored: what they did to the optimizer ends here, as it would in a
+            // reset.
             self.stale = other || self.optimizer.refused() > 0;
             self.settle();
         }
@@ -105,8 +108,8 @@ impl Body {
         Ok(())
     }
 
-    /// A slice of a fit that is asked for, which is written down when it is done: refused where it could not be, so that whoever
-    /// asks until one is stored comes to an end.
+    /// A slice of a fit that is asked for, which is written down when it is done: refused where it
+    /// could not be, so that whoever asks until one is stored comes to an end.
     pub(super) fn fit(&mut self, evaluations: u32) -> Result<Poll<bool>, Refused> {
         self.refresh()?;
         if !self.has_slot_for_fit().unwrap_or(true) {

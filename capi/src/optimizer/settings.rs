@@ -1,4 +1,5 @@
-//! What an optimizer is told beforehand, and what follows from it: sizes, settings of core, use of the flash.
+//! What an optimizer is told beforehand, and what follows from it: sizes, settings of core, use of
+//! the flash.
 
 use sordino_core::digest::Digest;
 use sordino_core::domain::BoxDomain;
@@ -26,7 +27,8 @@ pub const SORDINO_UPPER_CONFIDENCE_BOUND: u32 = 1;
 
 const _: () = assert!(max_bytes::<LogEntry<f32>>() == SORDINO_OPTIMIZER_SLOT);
 
-/// What an optimizer is told beforehand; sordino_optimizer_usual fills in what is good enough for a first run.
+/// What an optimizer is told beforehand; sordino_optimizer_usual fills in what is good enough for a
+/// first run.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct OptimizerSettings {
@@ -44,7 +46,8 @@ pub struct OptimizerSettings {
     pub shape: u32,
     /// SORDINO_EXPECTED_IMPROVEMENT or SORDINO_UPPER_CONFIDENCE_BOUND.
     pub acquisition: u32,
-    /// Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2 more.
+    /// Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2
+    /// more.
     pub initial_points: u32,
     /// What happens when all rows are in use: 0 refuses, 1 forgets the oldest.
     pub drop_oldest: u32,
@@ -52,9 +55,11 @@ pub struct OptimizerSettings {
     pub seed: u32,
     /// For values that drift: observations after which one counts half; 0: it never does.
     pub half_life: u32,
-    /// Slots of the flash beside those of `capacity` observations: fits that can be stored, one slot each, also those that
-    /// suggestions make, 0 to SORDINO_CAPACITY_MAX; suggestions go on without, and after a reset make theirs again; with drop_oldest any number of fits are, in SORDINO_OPTIMIZER_RING slots, the least that is
-    /// admitted then. Slots 0 to SORDINO_OPTIMIZER_SLOTS(capacity, fits) - 1 are used; without a flash none.
+    /// Slots of the flash beside those of `capacity` observations: fits that can be stored, one
+    /// slot each, also those that suggestions make, 0 to SORDINO_CAPACITY_MAX; suggestions go on
+    /// without, and after a reset make theirs again; with drop_oldest any number of fits are, in
+    /// SORDINO_OPTIMIZER_RING slots, the least that is admitted then. Slots 0 to
+    /// SORDINO_OPTIMIZER_SLOTS(capacity, fits) - 1 are used; without a flash none.
     pub fits: u32,
 }
 
@@ -66,15 +71,16 @@ pub(super) fn size(dim: u32, capacity: u32) -> Result<usize, Refused> {
     Ok(bytes(SORDINO_OPTIMIZER_HEAD, storage_len(dim, capacity))?)
 }
 
-/// Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out of range.
+/// Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out
+/// of range.
 // SAFETY: the name begins with that of the library; it takes numbers and reads nothing else.
 #[unsafe(no_mangle)]
 pub extern "C" fn sordino_optimizer_size(dim: u32, capacity: u32) -> usize {
     size(dim, capacity).unwrap_or(0)
 }
 
-/// The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many fits in the flash as
-/// observations.
+/// The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many
+/// fits in the flash as observations.
 ///
 /// # Safety
 ///

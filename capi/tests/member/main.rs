@@ -22,7 +22,8 @@ mod device;
 
 const M: usize = 3;
 
-/// Two agents, D = 9, M = 3, two initial points, four rounds, releases after the first points and after round 2.
+/// Two agents, D = 9, M = 3, two initial points, four rounds, releases after the first points and
+/// after round 2.
 fn agreement(trust: Trust) -> Agreement {
     let grid = |points| candidates_digest(&Candidates::<f64>::grid(points, 1).unwrap(), &mut [0.0]);
     let config = Parameters {
@@ -230,8 +231,8 @@ fn frames_come_in_order_and_each_is_learned_once() {
     assert_eq!(nowhere, Status::Null);
 }
 
-/// Finite numbers that no two agents and their noise can add up to: nothing is learned of them, also after a reset, and the
-/// honest numbers of that round still count.
+/// Finite numbers that no two agents and their noise can add up to: nothing is learned of them,
+/// also after a reset, and the honest numbers of that round still count.
 #[test]
 fn an_absurd_release_is_refused_and_its_round_is_still_open() {
     let released = [0.3, 0.1, -0.2, 1.8];
@@ -282,8 +283,8 @@ fn an_epoch_that_is_over_asks_nothing_also_after_a_reset() {
     assert_eq!(device.described(), [3, 6, 0, 1]);
 }
 
-/// At whatever write the power fails: no mask serves two shares that differ, what is contributed is the same, and the member
-/// comes to its end.
+/// At whatever write the power fails: no mask serves two shares that differ, what is contributed is
+/// the same, and the member comes to its end.
 #[test]
 fn no_cut_makes_a_mask_serve_twice() {
     let run = |cut: u32| {
@@ -352,7 +353,8 @@ fn no_cut_makes_a_mask_serve_twice() {
     assert!(spent > 2);
 }
 
-/// A flash serves one object. A second one that was opened beside it, by mistake, uses no mask that the first has used.
+/// A flash serves one object. A second one that was opened beside it, by mistake, uses no mask that
+/// the first has used.
 #[test]
 fn two_objects_on_one_flash_use_no_mask_twice() {
     let (mut first, mut second) = (Device::shared(), Device::shared());

@@ -1,11 +1,13 @@
-//! Who should hold how much: lots in proportion to threads, neighbours together, and no more moves than needed.
+//! Who should hold how much: lots in proportion to threads, neighbours together, and no more moves
+//! than needed.
 
 use std::collections::BTreeMap;
 
 use super::{Member, Name, Plan, Stage};
 
 impl Plan {
-    /// Gives lots without a holder to the workers that have the fewest for their threads, neighbours together.
+    /// Gives lots without a holder to the workers that have the fewest for their threads,
+    /// neighbours together.
     pub(super) fn place(&mut self) {
         let mut free: Vec<usize> = (0..self.lots.len())
             .filter(|i| self.lots[*i].holder.is_none())
@@ -64,7 +66,8 @@ impl Plan {
             .collect()
     }
 
-    /// Lots that workers hold beyond the most they should, as long as others hold fewer than the least: the last ones.
+    /// Lots that workers hold beyond the most they should, as long as others hold fewer than the
+    /// least: the last ones.
     pub(super) fn moves(&self) -> BTreeMap<Name, Vec<usize>> {
         let fair = self.fair();
         let lacks = |name: &Name, least: usize| least.saturating_sub(self.held_by(name).len());
@@ -73,7 +76,8 @@ impl Plan {
             .map(|(name, (least, _))| lacks(name, *least))
             .sum();
         let mut moves = BTreeMap::new();
-        // First from those that hold too many, then from those that hold as many as is fair at most.
+        // First from those that hold too many, then from those that hold as many as is fair at
+        // most.
         for limit in [1, 0] {
             for (name, (least, most)) in &fair {
                 let keep = if limit == 1 { *most } else { *least };

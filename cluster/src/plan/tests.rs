@@ -1,5 +1,5 @@
-//! The plan against workers that are a table: what each holds, what each was told. Every lot must see every order once, or
-//! again from its last snapshot, whoever is lost.
+//! The plan against workers that are a table: what each holds, what each was told. Every lot must
+//! see every order once, or again from its last snapshot, whoever is lost.
 
 use super::*;
 
@@ -142,7 +142,8 @@ impl Table {
         self.reach();
     }
 
-    /// One round with a disturbance after so many answers; the first agents of the lots that answered.
+    /// One round with a disturbance after so many answers; the first agents of the lots that
+    /// answered.
     fn round(&mut self, order: u8, disturb: Option<Disturbance<'_>>) -> Vec<u8> {
         self.plan.even_out();
         self.reach();
@@ -246,7 +247,8 @@ fn a_worker_that_joins_late_gets_its_part_between_rounds() {
     numbers.sort_unstable();
     assert_eq!(numbers, [3, 3, 4]);
     table.check(&[1, 2, 3]);
-    // Lost right after it was given lots that came as a snapshot: they are made again from the beginning.
+    // Lost right after it was given lots that came as a snapshot: they are made again from the
+    // beginning.
     table.kill("c");
     table.round(4, None);
     table.check(&[1, 2, 3, 4]);

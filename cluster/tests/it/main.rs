@@ -1,4 +1,5 @@
-//! Head and workers as processes on loopback, killed, resumed, joined: the folder is that of `sordino run`, byte for byte.
+//! Head and workers as processes on loopback, killed, resumed, joined: the folder is that of
+//! `sordino run`, byte for byte.
 
 mod refusals;
 mod runs;

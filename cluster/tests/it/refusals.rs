@@ -78,8 +78,8 @@ fn endpoints_are_tcp() {
     }
 }
 
-/// The same order, once of the simulation that it is, once as if its coins were secret: the second is not written.
-/// Agents that share draws.
+/// The same order, once of the simulation that it is, once as if its coins were secret: the second
+/// is not written. Agents that share draws.
 type Drawing = Shard<MethodContext<f32>>;
 
 #[test]

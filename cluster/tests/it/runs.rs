@@ -35,8 +35,8 @@ const KINDS: &[&str] = &[
     "faults.straggler=0.2",
 ];
 
-/// 16 blocks of agents over 40 rounds, as many rounds with quantiles as a run can have; few features, so that it takes
-/// seconds.
+/// 16 blocks of agents over 40 rounds, as many rounds with quantiles as a run can have; few
+/// features, so that it takes seconds.
 const BLOCKS: &[&str] = &[
     "fleet",
     "--set",
@@ -77,7 +77,8 @@ fn bytes_of_a_block(said: &[Value]) -> [f64; 2] {
         .expect("a line about bytes")
 }
 
-/// At most 1 kB for 1,024 agents and order, averaged over 40 rounds, rounds with quantiles among them; and the folder.
+/// At most 1 kB for 1,024 agents and order, averaged over 40 rounds, rounds with quantiles among
+/// them; and the folder.
 #[test]
 fn a_block_costs_less_than_a_kilobyte_on_the_wire() {
     let place = scratch("bytes");
@@ -86,7 +87,8 @@ fn a_block_costs_less_than_a_kilobyte_on_the_wire() {
     let [down, up] = bytes_of_a_block(&all_done(head, workers));
     println!("{down} bytes down, {up} up");
     assert!(down + up <= 1024.0, "{down} bytes down, {up} up");
-    // Two bits for each agent in either direction and 40 bytes a block are among them in 40 of 41 orders.
+    // Two bits for each agent in either direction and 40 bytes a block are among them in 40 of 41
+    // orders.
     assert!(down > 250.0 && up > 290.0, "{down} bytes down, {up} up");
     assert_same(
         &files(&cluster.out),
@@ -110,7 +112,8 @@ fn a_block_costs_less_than_a_kilobyte_on_the_wire() {
     assert!(down + up > 10_240.0, "{down} bytes down, {up} up");
 }
 
-/// Head and two workers: one is killed, one joins, the head is killed and resumed; the folder is that of the undivided run.
+/// Head and two workers: one is killed, one joins, the head is killed and resumed; the folder is
+/// that of the undivided run.
 #[test]
 fn a_head_and_two_workers_survive_everything() {
     let place = scratch("everything");

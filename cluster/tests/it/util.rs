@@ -1,4 +1,5 @@
-//! Heads and workers as processes of a test. Loopback only; every wait has an end, and every process ends with the test.
+//! Heads and workers as processes of a test. Loopback only; every wait has an end, and every
+//! process ends with the test.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
-//! Expected improvement, in the logarithm: where the improvement underflows its logarithm still has a slope.
+//! Expected improvement, in the logarithm: where the improvement underflows its logarithm still has
+//! a slope.
 //!
 //! ```
 //! use sordino_core::acquisition::log_expected_improvement::value;
@@ -13,17 +14,19 @@ use crate::math::{Scalar, erfc, ln_1p};
 
 /// ln E max(f − incumbent, 0) for f ~ N(mean, variance), in the format of its arguments.
 ///
-/// **Equation**: ln std + ln h(u), u = (mean − incumbent)/std, h(u) = φ(u) + uΦ(u). With t = |u| and
-/// R(t) = h(−t)/φ(t) = 1 − tΦ(−t)/φ(t):
-/// * `f64`: for u > −1 as it stands; below, ln h = −u²/2 − ½ ln 2π + ln R(−u), and below −20 R by its asymptotic series.
-/// * `f32`: (2 + t)²R(t) by a polynomial in (t − 3.5)/(t + 3.5); h(u) = u + φ(u)R(u) for u > 0, else ln h as above. No
-///   `f64` arithmetic: a device without double precision takes 40 times as long for the other form.
+/// **Equation**: ln std + ln h(u), u = (mean − incumbent)/std, h(u) = φ(u) + uΦ(u). With t = |u|
+/// and R(t) = h(−t)/φ(t) = 1 − tΦ(−t)/φ(t):
+/// * `f64`: for u > −1 as it stands; below, ln h = −u²/2 − ½ ln 2π + ln R(−u), and below −20 R by
+///   its asymptotic series.
+/// * `f32`: (2 + t)²R(t) by a polynomial in (t − 3.5)/(t + 3.5); h(u) = u + φ(u)R(u) for u > 0,
+///   else ln h as above. No `f64` arithmetic: a device without double precision takes 40 times as
+///   long for the other form.
 ///
 #[doc = include_str!("../../equations/log_expected_improvement.html")]
 ///
-/// **Numerics**: `f64`: relative error of h below 1e-12 for u ≥ −20 and below 1e-11 beyond. `f32`: error of ln h below
-/// 4e-7 + 3e-7·|ln h| for every u; below −2.6e19 it is −∞. Variance 0 gives the logarithm of the improvement itself, −∞
-/// if there is none. NaN gives −∞.
+/// **Numerics**: `f64`: relative error of h below 1e-12 for u ≥ −20 and below 1e-11 beyond. `f32`:
+/// error of ln h below 4e-7 + 3e-7·|ln h| for every u; below −2.6e19 it is −∞. Variance 0 gives the
+/// logarithm of the improvement itself, −∞ if there is none. NaN gives −∞.
 ///
 /// **Source**: Ament et al. 2023, equation 9.
 pub fn value<T: Scalar>(mean: T, variance: T, incumbent: T) -> T {
@@ -51,8 +54,9 @@ pub fn value<T: Scalar>(mean: T, variance: T, incumbent: T) -> T {
         }
 }
 
-/// A number that [`value`] is not above, without an exponential or a logarithm: from h(u) ≤ φ(u) for u ≤ 0 and ln x ≤ x − 1,
-/// −u²/2 − ½ ln 2π + std − 1, and 10⁻⁵·(1 + u²) for what both round. +∞ for u > 0, and without a variance.
+/// A number that [`value`] is not above, without an exponential or a logarithm: from h(u) ≤ φ(u)
+/// for u ≤ 0 and ln x ≤ x − 1, −u²/2 − ½ ln 2π + std − 1, and 10⁻⁵·(1 + u²) for what both round. +∞
+/// for u > 0, and without a variance.
 ///
 /// ```
 /// use sordino_core::acquisition::log_expected_improvement::{bound, value};
@@ -72,8 +76,9 @@ pub fn bound<T: Scalar>(mean: T, variance: T, incumbent: T) -> T {
     (std - number(1.0 - 1e-5 + HALF_LN_TWO_PI)) - number(0.5 - 1e-5) * square
 }
 
-/// (2 + t)²·R(t) as a polynomial in s = (t − 3.5)/(t + 3.5), lowest power first: interpolation of R, computed in `f64`, at
-/// the twelve Chebyshev nodes of s; relative error 2.3e-8 for all t ≥ 0 before rounding.
+/// (2 + t)²·R(t) as a polynomial in s = (t − 3.5)/(t + 3.5), lowest power first: interpolation of
+/// R, computed in `f64`, at the twelve Chebyshev nodes of s; relative error 2.3e-8 for all t ≥ 0
+/// before rounding.
 const SINGLE: [f64; 12] = [
     2.027_137_504,
     -1.620_871_088,
@@ -137,7 +142,8 @@ fn ln_h(u: f64) -> f64 {
 
 /// argmax of [`value`] over candidates; ties go to the lowest index.
 ///
-/// **Cost**: O(N), a logarithm and an exponential a candidate. Without a candidate the result is candidate 0 at −∞.
+/// **Cost**: O(N), a logarithm and an exponential a candidate. Without a candidate the result is
+/// candidate 0 at −∞.
 pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], incumbent: T) -> Maximum<T> {
     let mut best = Maximum {
         candidate: 0,
@@ -235,10 +241,12 @@ mod tests {
         (10.0, core::f64::consts::LN_10),
     ];
 
-    /// The largest error of ln h in units of what is promised of it, over every magnitude of u and both signs.
+    /// The largest error of ln h in units of what is promised of it, over every magnitude of u and
+    /// both signs.
     fn worst(of: impl Fn(f32) -> f32) -> f64 {
         let mut worst = 0.0f64;
-        // A prime stride through all magnitudes from 1e-6 to 1e9, then a fine grid where the curve bends.
+        // A prime stride through all magnitudes from 1e-6 to 1e9, then a fine grid where the curve
+        // bends.
         let magnitudes = (1e-6f32.to_bits()..1e9f32.to_bits())
             .step_by(1_009)
             .map(f32::from_bits);

@@ -1,8 +1,9 @@
 //! Maximisation of an acquisition over a box: bounded, in slices, the same bits everywhere.
 //!
-//! A scan of scrambled Sobol points finds the basins; further points lie around the best point so far, at several
-//! scales, where a model that has learned something is usually largest. A quasi-Newton search climbs from the best few
-//! of each. The same function and seed give the same bits everywhere.
+//! A scan of scrambled Sobol points finds the basins; further points lie around the best point so
+//! far, at several scales, where a model that has learned something is usually largest. A
+//! quasi-Newton search climbs from the best few of each. The same function and seed give the same
+//! bits everywhere.
 //!
 //! **Example**: that of [`Searching`].
 
@@ -32,8 +33,9 @@ pub struct BoxSearch {
 }
 
 impl BoxSearch {
-    /// 48 points per axis up to 384 and 20 per axis near the best one, three climbs of 8 evaluations and 4 per axis. Four
-    /// times as many find no better points in the end (docs/performance.md).
+    /// 48 points per axis up to 384 and 20 per axis near the best one, three climbs of 8
+    /// evaluations and 4 per axis. Four times as many find no better points in the end
+    /// (docs/performance.md).
     pub const fn for_dim(dim: usize) -> Self {
         let axes = if dim == 0 {
             1
@@ -67,14 +69,15 @@ pub trait Landscape<T> {
     /// The value at x; NaN and −∞ are never the largest.
     fn value(&mut self, x: &[T]) -> T;
 
-    /// The gradient at the point whose value was asked last, one number an axis; 0 where the point must not move.
+    /// The gradient at the point whose value was asked last, one number an axis; 0 where the point
+    /// must not move.
     fn gradient(&mut self, x: &[T], out: &mut [T]);
 
     /// Moves a point of the box to one that can be asked. By default every point can.
     fn settle(&self, _x: &mut [T]) {}
 
-    /// Replaces x by its neighbour number `number`, from 0 on, on axes that have no gradient; false if there are fewer. By
-    /// default there are none.
+    /// Replaces x by its neighbour number `number`, from 0 on, on axes that have no gradient; false
+    /// if there are fewer. By default there are none.
     fn hop(&self, _x: &mut [T], _number: u32) -> bool {
         false
     }
@@ -96,10 +99,11 @@ pub const fn scratch_len(dim: usize) -> usize {
     CLIMBS_MAX * (dim + 1) + 2 * dim + ascent::storage_len(dim)
 }
 
-/// A search under way, a few words; it may stop after any number of evaluations, and finds the same bits.
+/// A search under way, a few words; it may stop after any number of evaluations, and finds the same
+/// bits.
 ///
-/// What it has found so far lies in `best` and `scratch`, which must be handed to every step as the last one left them;
-/// the function and what it looks around must be the same.
+/// What it has found so far lies in `best` and `scratch`, which must be handed to every step as the
+/// last one left them; the function and what it looks around must be the same.
 ///
 /// ```
 /// use core::task::Poll;
@@ -141,7 +145,8 @@ pub struct Searching<T> {
 
 /// Scratch, divided.
 struct Buffers<'a, T> {
-    /// The best points of the scan, each behind its value: first those of the whole box, then those near the best one.
+    /// The best points of the scan, each behind its value: first those of the whole box, then those
+    /// near the best one.
     top: &'a mut [T],
     point: &'a mut [T],
     gradient: &'a mut [T],
@@ -165,8 +170,8 @@ impl<'a, T> Buffers<'a, T> {
 }
 
 impl<T: Scalar> Searching<T> {
-    /// Nothing evaluated yet: `best` at the centre of the box, whose number of axes is its length. Another `seed` scans
-    /// other points.
+    /// Nothing evaluated yet: `best` at the centre of the box, whose number of axes is its length.
+    /// Another `seed` scans other points.
     pub fn begin(search: BoxSearch, seed: u32, best: &mut [T], scratch: &mut [T]) -> Self {
         best.fill(T::from_f64(0.5));
         scratch.fill(-T::INFINITY);
@@ -187,11 +192,12 @@ impl<T: Scalar> Searching<T> {
         }
     }
 
-    /// At most `evaluations` more (at least one); the maximum when it is found, and again if asked again.
+    /// At most `evaluations` more (at least one); the maximum when it is found, and again if asked
+    /// again.
     ///
-    /// **Cost**: besides the evaluations, of which a climb's also ask for the gradient where they are better, a comparison
-    /// with the best few points each. **Panics**: never, if the landscape does not; scratch that is too short ends the
-    /// search at the centre of the box.
+    /// **Cost**: besides the evaluations, of which a climb's also ask for the gradient where they
+    /// are better, a comparison with the best few points each. **Panics**: never, if the landscape
+    /// does not; scratch that is too short ends the search at the centre of the box.
     pub fn step(
         &mut self,
         evaluations: u32,
@@ -310,7 +316,8 @@ impl<T: Scalar> Searching<T> {
         true
     }
 
-    /// Where axes have neighbours in place of a gradient, from the best point to a better one beside it; true at the end.
+    /// Where axes have neighbours in place of a gradient, from the best point to a better one
+    /// beside it; true at the end.
     fn hop_on(
         &mut self,
         left: &mut u32,
@@ -360,7 +367,8 @@ impl<T: Scalar> Searching<T> {
         (self.search.climbs as usize).clamp(1, CLIMBS_MAX)
     }
 
-    /// A point around the center: on each axis moved or not, at one of four scales, nearly normally.
+    /// A point around the center: on each axis moved or not, at one of four scales, nearly
+    /// normally.
     fn beside(&self, around: Around<'_, T>, point: &mut [T]) {
         let number = self.scanned - self.search.scan;
         let scale = T::ONE / T::from_u32(1 << (2 * (number % 4)));
@@ -386,7 +394,8 @@ impl<T: Scalar> Searching<T> {
     }
 }
 
-/// First steps of a fiftieth of a side, none beyond a quarter; done where a step promises less than a thousandth.
+/// First steps of a fiftieth of a side, none beyond a quarter; done where a step promises less than
+/// a thousandth.
 fn climb<T: Scalar>(dim: usize) -> Ascent<T> {
     Ascent::new(dim, T::from_f64(0.02), T::from_f64(0.25), T::from_f64(1e-3))
 }

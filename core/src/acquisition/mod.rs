@@ -41,8 +41,9 @@ impl<T: Scalar> Maximum<T> {
         }
     }
 
-    /// Looks at the values of the candidates from `start` on. Four running maxima first, without a chain of comparisons;
-    /// an index is only searched for where something is larger than before. A NaN is never larger.
+    /// Looks at the values of the candidates from `start` on. Four running maxima first, without a
+    /// chain of comparisons; an index is only searched for where something is larger than before. A
+    /// NaN is never larger.
     pub(crate) fn look(&mut self, start: u32, values: &[T]) {
         let (fours, rest) = values.as_chunks::<4>();
         let mut lane = [self.value; 4];

@@ -1,12 +1,14 @@
-//! Which rows can be the maximum, in single precision: a host that asks the same rows for many maxima reads them once in a
-//! form that takes half of the memory, and only the few that are near the maximum in full.
+//! Which rows can be the maximum, in single precision: a host that asks the same rows for many
+//! maxima reads them once in a form that takes half of the memory, and only the few that are near
+//! the maximum in full.
 //!
-//! **Equation**: with F̂ and ω̂ the rows and the weights rounded to single precision, |F̂ω̂ − Fω| ≤ (M + 4)·ε·‖F‖·‖ω‖ whatever the
-//! order of the sum, ε = 2⁻²³, twice what M roundings need; a row whose rounded product is below the largest by more than twice
-//! that is no maximum. The others are multiplied as [`maximize_rows`] does it.
+//! **Equation**: with F̂ and ω̂ the rows and the weights rounded to single precision, |F̂ω̂ − Fω| ≤
+//! (M + 4)·ε·‖F‖·‖ω‖ whatever the order of the sum, ε = 2⁻²³, twice what M roundings need; a row
+//! whose rounded product is below the largest by more than twice that is no maximum. The others are
+//! multiplied as [`maximize_rows`] does it.
 //!
-//! **Numerics**: the result has the bits of [`maximize_rows`]. Where a norm is so large or small that single precision could
-//! overflow or vanish (outside [1e-10, 1e15]), every row is multiplied.
+//! **Numerics**: the result has the bits of [`maximize_rows`]. Where a norm is so large or small
+//! that single precision could overflow or vanish (outside [1e-10, 1e15]), every row is multiplied.
 //!
 //! **Example**: that of [`Outline`].
 
@@ -16,11 +18,13 @@ use crate::dispatch;
 use crate::linalg::{dot, slice};
 use crate::math::Scalar;
 
-/// Rows that lie together: the numbers of one column of theirs after the other, so that sums need no order within a vector.
+/// Rows that lie together: the numbers of one column of theirs after the other, so that sums need
+/// no order within a vector.
 const PANEL: usize = 64;
 /// Panels whose maxima are remembered at a time.
 const PANELS: usize = 64;
-/// Norms in this range neither overflow nor vanish in single precision, for at most [`COLUMNS_MAX`] columns.
+/// Norms in this range neither overflow nor vanish in single precision, for at most [`COLUMNS_MAX`]
+/// columns.
 const NORMS: core::ops::RangeInclusive<f64> = 1e-10..=1e15;
 /// More columns than this are multiplied in full.
 const COLUMNS_MAX: usize = 1 << 16;
@@ -49,8 +53,8 @@ pub struct Outline<S> {
 }
 
 impl<S: AsRef<[f32]>> Outline<S> {
-    /// The outline of rows of `width` numbers each. Nothing if the storage is shorter than [`storage_len`], or the rows are not
-    /// whole.
+    /// The outline of rows of `width` numbers each. Nothing if the storage is shorter than
+    /// [`storage_len`], or the rows are not whole.
     pub fn new<T: Scalar>(rows: &[T], width: usize, mut panels: S) -> Option<Self>
     where
         S: AsMut<[f32]>,
@@ -100,7 +104,8 @@ impl<S: AsRef<[f32]>> Outline<S> {
 
     /// argmax of rowᵢ·ω over the rows that the outline is of, with the bits of [`maximize_rows`].
     ///
-    /// **Cost**: count·M multiply-adds in single precision, and M for each row that is near the maximum.
+    /// **Cost**: count·M multiply-adds in single precision, and M for each row that is near the
+    /// maximum.
     pub fn maximize<T: Scalar>(&self, rows: &[T], weights: &[T]) -> Maximum<T> {
         let size = norm(weights);
         let usable =
@@ -231,7 +236,8 @@ mod tests {
                 let mut rows = vec![T::ZERO; count * width];
                 normal::fill(&mut stream, &mut rows);
                 if count > 70 {
-                    // Equal rows: ties go to the lowest index. And a whole panel of near ones, by single precision equal.
+                    // Equal rows: ties go to the lowest index. And a whole panel of near ones, by
+                    // single precision equal.
                     rows.copy_within(5 * width..6 * width, 69 * width);
                     let near: Vec<T> = rows[..width].to_vec();
                     for i in 1..60 {
@@ -248,7 +254,8 @@ mod tests {
                     let mut weights = vec![T::ZERO; width];
                     normal::fill(&mut stream, &mut weights);
                     same(&rows, &outline, &weights, "random");
-                    // The first row's direction: the near ones are the maximum. And its opposite: all products negative.
+                    // The first row's direction: the near ones are the maximum. And its opposite:
+                    // all products negative.
                     same(&rows, &outline, &rows[..width], "near");
                     let turned: Vec<T> = rows[..width].iter().map(|x| -*x).collect();
                     same(&rows, &outline, &turned, "turned");

@@ -1,8 +1,9 @@
-//! What makes a point worth asking: a value with one method, of mean, variance and the best mean so far.
+//! What makes a point worth asking: a value with one method, of mean, variance and the best mean so
+//! far.
 //!
-//! To add one, write a variant of [`Acquisition`] here: name, number and formula. The optimiser, the library for C and the
-//! module for Python find it by these. A rule of your own needs no variant: every function of (mean, variance, best) is a
-//! [`Rule`].
+//! To add one, write a variant of [`Acquisition`] here: name, number and formula. The optimiser,
+//! the library for C and the module for Python find it by these. A rule of your own needs no
+//! variant: every function of (mean, variance, best) is a [`Rule`].
 //!
 //! ```
 //! use sordino_core::acquisition::{Acquisition, Rule};
@@ -22,13 +23,14 @@ use crate::math::Scalar;
 ///
 /// **Example**: that of [`rule`](self).
 pub trait Rule<T: Scalar> {
-    /// The value at a point of this posterior `mean` (unit y) and `variance` (y², not negative); `best` is the largest
-    /// posterior mean at an observed point. −∞ or NaN: not to be asked. It should be smooth in mean and variance: a local
-    /// search follows its slopes.
+    /// The value at a point of this posterior `mean` (unit y) and `variance` (y², not negative);
+    /// `best` is the largest posterior mean at an observed point. −∞ or NaN: not to be asked. It
+    /// should be smooth in mean and variance: a local search follows its slopes.
     fn value(&self, mean: T, variance: T, best: T) -> T;
 
-    /// A number that the value is not above, and that costs less; +∞ where there is none. Where points of a list are compared on a
-    /// host, one whose bound is below the best value so far is passed over.
+    /// A number that the value is not above, and that costs less; +∞ where there is none. Where
+    /// points of a list are compared on a host, one whose bound is below the best value so far is
+    /// passed over.
     fn bound(&self, _mean: T, _variance: T, _best: T) -> T {
         T::INFINITY
     }
@@ -58,8 +60,8 @@ impl Acquisition {
     /// Number of acquisitions that have one.
     pub const COUNT: u32 = 2;
 
-    /// By number, as programs in C choose: 0 expected improvement, 1 upper confidence bound. `width` is used by those that
-    /// have one.
+    /// By number, as programs in C choose: 0 expected improvement, 1 upper confidence bound.
+    /// `width` is used by those that have one.
     pub const fn numbered(number: u32, width: f64) -> Option<Self> {
         match number {
             0 => Some(Acquisition::ExpectedImprovement),
@@ -102,10 +104,12 @@ impl<T: Scalar> Rule<T> for Acquisition {
     }
 }
 
-/// Slopes of a rule with respect to mean and variance, by central differences that follow the standard deviation.
+/// Slopes of a rule with respect to mean and variance, by central differences that follow the
+/// standard deviation.
 ///
-/// **Numerics**: steps of a thirty-second of the standard deviation (`f32`; `f64` 2⁻¹²) and of the variance: the error is of
-/// second order in that, which a local search that compares values does not feel.
+/// **Numerics**: steps of a thirty-second of the standard deviation (`f32`; `f64` 2⁻¹²) and of the
+/// variance: the error is of second order in that, which a local search that compares values does
+/// not feel.
 pub(crate) fn slopes<T: Scalar>(rule: &impl Rule<T>, mean: T, variance: T, best: T) -> (T, T) {
     let share = T::from_f64(if T::BYTES == 4 {
         1.0 / 32.0

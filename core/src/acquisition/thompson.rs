@@ -1,7 +1,7 @@
 //! Thompson sampling over candidates: maximise x ↦ φ(x)·ω, piecewise by region.
 //!
-//! Two ways to the same bits: a host caches the rows φ(x) once and multiplies, a device computes one row at a time and
-//! never stores more.
+//! Two ways to the same bits: a host caches the rows φ(x) once and multiplies, a device computes
+//! one row at a time and never stores more.
 //!
 //! ```
 //! use sordino_core::acquisition::thompson::maximize_rows;
@@ -21,8 +21,8 @@ use crate::math::Scalar;
 
 /// argmax over rows i of rowᵢ·ω^(region of i).
 ///
-/// **Parameters**: `rows` count × M; `weights` P × M; `region_of` one index a row, or empty for one region.
-/// **Cost**: count·M multiply-adds. Without a row the result is candidate 0 at −∞.
+/// **Parameters**: `rows` count × M; `weights` P × M; `region_of` one index a row, or empty for one
+/// region. **Cost**: count·M multiply-adds. Without a row the result is candidate 0 at −∞.
 pub fn maximize_rows<T: Scalar>(
     rows: &[T],
     width: usize,
@@ -57,8 +57,8 @@ pub fn maximize_rows<T: Scalar>(
 
 /// The same argmax with every row computed when it is needed: `scratch` holds D + M numbers.
 ///
-/// **Cost**: count·M·(D multiply-adds + one cosine), M + D numbers of memory whatever the count. [`Streaming`] takes them a
-/// few at a time.
+/// **Cost**: count·M·(D multiply-adds + one cosine), M + D numbers of memory whatever the count.
+/// [`Streaming`] takes them a few at a time.
 pub fn maximize_streamed<T: Scalar>(
     candidates: &Candidates<'_, T>,
     features: &RandomFourier<T, &[T]>,
@@ -76,7 +76,8 @@ pub fn maximize_streamed<T: Scalar>(
     }
 }
 
-/// [`maximize_streamed`] under way, in slices of a number of candidates, with the same bits: the best of those looked at.
+/// [`maximize_streamed`] under way, in slices of a number of candidates, with the same bits: the
+/// best of those looked at.
 ///
 /// Everything but the scratch must be the same at every step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,7 +95,8 @@ impl<T: Scalar> Streaming<T> {
         }
     }
 
-    /// At most `count` candidates more (at least one); the maximum after the last, and again if asked again.
+    /// At most `count` candidates more (at least one); the maximum after the last, and again if
+    /// asked again.
     ///
     /// **Parameters**: as [`maximize_streamed`]. Weights that lack a region's end the search.
     pub fn step(

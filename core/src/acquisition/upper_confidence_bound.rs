@@ -15,11 +15,11 @@ use crate::math::Scalar;
 
 /// argmax of meanᵢ + width·√varianceᵢ; ties go to the lowest index.
 ///
-/// **Parameters**: `confidence_width` multiplies the posterior *standard deviation*; papers whose β multiplies the
-/// variance are used as √β. Negative variances count as 0, a NaN never wins.
+/// **Parameters**: `confidence_width` multiplies the posterior *standard deviation*; papers whose β
+/// multiplies the variance are used as √β. Negative variances count as 0, a NaN never wins.
 ///
-/// **Numerics**: a candidate whose bound is below the best one by more than rounding is passed over without a square
-/// root; the result is that of computing every bound.
+/// **Numerics**: a candidate whose bound is below the best one by more than rounding is passed over
+/// without a square root; the result is that of computing every bound.
 ///
 /// **Cost**: O(N), few square roots. Without a candidate the result is candidate 0 at −∞.
 pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], confidence_width: T) -> Maximum<T> {
@@ -27,7 +27,8 @@ pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], confidence_width: T) -> M
         candidate: 0,
         value: -T::INFINITY,
     };
-    // width²·variance·(1 + 16ε) < (best − mean)² leaves no doubt whatever the roundings of both sides.
+    // width²·variance·(1 + 16ε) < (best − mean)² leaves no doubt whatever the roundings of both
+    // sides.
     let generous = confidence_width * confidence_width * (T::ONE + T::from_f64(16.0) * T::EPSILON);
     let mut done = 0;
     if cfg!(feature = "dispatch") {

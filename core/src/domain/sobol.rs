@@ -1,12 +1,14 @@
-//! Scrambled Sobol points: every prefix covers the box more evenly than random points, another seed gives others.
+//! Scrambled Sobol points: every prefix covers the box more evenly than random points, another seed
+//! gives others.
 //!
-//! **Equation**: coordinate d of element i is ⊕ of the direction numbers v_{d,b} over the bits b of i; the first axis is
-//! the van der Corput sequence. The scrambling is Owen's nested one: each bit is flipped by a function of the bits above
-//! it, here the hash of Laine and Karras of the mirrored word. It maps elementary intervals to elementary intervals, so what
-//! the sequence covers evenly it still does.
+//! **Equation**: coordinate d of element i is ⊕ of the direction numbers v_{d,b} over the bits b of
+//! i; the first axis is the van der Corput sequence. The scrambling is Owen's nested one: each bit
+//! is flipped by a function of the bits above it, here the hash of Laine and Karras of the mirrored
+//! word. It maps elementary intervals to elementary intervals, so what the sequence covers evenly
+//! it still does.
 //!
-//! **Source**: directions of Joe and Kuo 2008 (new-joe-kuo-6.21201, the first 16 axes); Owen 1995; Laine and Karras 2011,
-//! with the constants of Vegdahl 2021.
+//! **Source**: directions of Joe and Kuo 2008 (new-joe-kuo-6.21201, the first 16 axes); Owen 1995;
+//! Laine and Karras 2011, with the constants of Vegdahl 2021.
 //!
 //! ```
 //! use sordino_core::domain::sobol::coordinate;
@@ -21,7 +23,8 @@
 use super::DIM_MAX;
 use crate::math::Scalar;
 
-/// Degree s, coefficients a and first direction numbers m of the primitive polynomial of an axis from the second on.
+/// Degree s, coefficients a and first direction numbers m of the primitive polynomial of an axis
+/// from the second on.
 const POLYNOMIALS: [(usize, u32, [u32; 6]); DIM_MAX - 1] = [
     (1, 0, [1, 0, 0, 0, 0, 0]),
     (2, 1, [1, 3, 0, 0, 0, 0]),
@@ -44,7 +47,8 @@ const BITS: usize = 32;
 
 const DIRECTIONS: [[u32; BITS]; DIM_MAX] = directions();
 
-/// m_k = 2a₁m_{k−1} ⊕ 4a₂m_{k−2} ⊕ … ⊕ 2ˢm_{k−s} ⊕ m_{k−s}, stored with its point: v_k = m_k·2^{31−k}.
+/// m_k = 2a₁m_{k−1} ⊕ 4a₂m_{k−2} ⊕ … ⊕ 2ˢm_{k−s} ⊕ m_{k−s}, stored with its point: v_k =
+/// m_k·2^{31−k}.
 const fn directions() -> [[u32; BITS]; DIM_MAX] {
     let mut all = [[0; BITS]; DIM_MAX];
     let mut k = 0;
@@ -117,9 +121,11 @@ fn scrambled(word: u32, seed: u32) -> u32 {
     x.reverse_bits()
 }
 
-/// Coordinate `axis` (below [`DIM_MAX`]) of point `index` of the sequence scrambled by `seed`, in (0, 1).
+/// Coordinate `axis` (below [`DIM_MAX`]) of point `index` of the sequence scrambled by `seed`, in
+/// (0, 1).
 ///
-/// **Numerics**: of `f32` the upper 23 bits and a half, so that no point lies on the border; of `f64` all 32 and a half.
+/// **Numerics**: of `f32` the upper 23 bits and a half, so that no point lies on the border; of
+/// `f64` all 32 and a half.
 ///
 /// **Cost**: some 60 integer operations.
 pub fn coordinate<T: Scalar>(index: u32, axis: usize, seed: u32) -> T {
@@ -143,7 +149,8 @@ mod tests {
     use super::*;
     use std::vec;
 
-    /// Whether the 2ᵏ points from `start` on have one in each elementary interval of 2⁻ᵃ × 2^{a−k} of two axes.
+    /// Whether the 2ᵏ points from `start` on have one in each elementary interval of 2⁻ᵃ × 2^{a−k}
+    /// of two axes.
     fn is_net(
         k: u32,
         start: u32,
@@ -160,7 +167,8 @@ mod tests {
         seen.iter().all(|seen| *seen)
     }
 
-    /// The largest t such that some pair is only a (t, k, 2)-net: intervals of area 2^{t−k} hold 2ᵗ points each.
+    /// The largest t such that some pair is only a (t, k, 2)-net: intervals of area 2^{t−k} hold 2ᵗ
+    /// points each.
     fn quality(k: u32, start: u32, axes: (usize, usize), of: &impl Fn(u32, usize) -> f64) -> u32 {
         (0..=k)
             .find(|t| {
@@ -235,7 +243,8 @@ mod tests {
         assert!((f64::from(single) - coordinate::<f64>(77, 5, 9)).abs() < 1e-6);
     }
 
-    /// The unscrambled points of an independent program (scipy.stats.qmc.Sobol), which counts in Gray code: the same sets.
+    /// The unscrambled points of an independent program (scipy.stats.qmc.Sobol), which counts in
+    /// Gray code: the same sets.
     #[test]
     fn directions_are_those_of_joe_and_kuo() {
         let sixth = [

@@ -1,8 +1,9 @@
 //! Nyström features: the kernel as a few of its own points see it.
 //!
-//! **Equation**: φ(x) = K_D^{−1/2} k_D(x) with the symmetric root, so that φ(x)·φ(x') = k_D(x)ᵀ K_D⁺ k_D(x') for the
-//! dictionary D. Repeated or dependent points are allowed: the root is a pseudo-inverse, eigenvalues up to 1e−10 times
-//! the largest (`f32`: 1e−5) count as 0. The numerical rank, not the number of points, is the m of the bounds.
+//! **Equation**: φ(x) = K_D^{−1/2} k_D(x) with the symmetric root, so that φ(x)·φ(x') = k_D(x)ᵀ
+//! K_D⁺ k_D(x') for the dictionary D. Repeated or dependent points are allowed: the root is a
+//! pseudo-inverse, eigenvalues up to 1e−10 times the largest (`f32`: 1e−5) count as 0. The
+//! numerical rank, not the number of points, is the m of the bounds.
 //!
 //! **Source**: Calandriello et al. 2019; Zhou and Tan 2021, section 4.
 //!
@@ -52,8 +53,9 @@ impl<K, D, S> Nystrom<K, D, S> {
     ///
     /// **Parameters**: `storage` of [`storage_len`], `scratch` of [`scratch_len`].
     ///
-    /// **Errors**: [`FeatureError::Empty`]; [`FeatureError::Storage`] for any slice that is too short, and for a
-    /// dictionary that is not a whole number of points; [`FeatureError::NonFinite`].
+    /// **Errors**: [`FeatureError::Empty`]; [`FeatureError::Storage`] for any slice that is too
+    /// short, and for a dictionary that is not a whole number of points;
+    /// [`FeatureError::NonFinite`].
     ///
     /// **Cost**: about 10 sweeps of 9m³ flops.
     pub fn new<T: Scalar>(
@@ -122,7 +124,8 @@ impl<K, D, S> Nystrom<K, D, S> {
 
     /// Writes φ(x) into the first m numbers of `out`; `scratch` holds m numbers.
     ///
-    /// **Cost**: 2m² flops, m covariances. **Panics**: never; slices that are too short leave `out` as it was.
+    /// **Cost**: 2m² flops, m covariances. **Panics**: never; slices that are too short leave `out`
+    /// as it was.
     pub fn features<T: Scalar>(&self, x: &[T], out: &mut [T], scratch: &mut [T])
     where
         K: Kernel<T>,

@@ -1,7 +1,8 @@
 //! Orthogonal random frequencies: blocks of D directions at right angles, with independent lengths.
 //!
-//! In many dimensions (8 and more) the error of φ(x)·φ(x') falls; in two there is nothing to gain. The lengths must be χ
-//! with D degrees of freedom as drawn here: equal lengths give the features of another kernel.
+//! In many dimensions (8 and more) the error of φ(x)·φ(x') falls; in two there is nothing to gain.
+//! The lengths must be χ with D degrees of freedom as drawn here: equal lengths give the features
+//! of another kernel.
 //!
 //! **Source**: Yu et al. 2016.
 //!
@@ -26,13 +27,14 @@ use crate::linalg::{axpy, dot, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::{Party, Purpose, RunSeed, normal};
 
-/// Draws frequencies (row-major) and phases into `storage`, laid out as by [`random_fourier::draw`], for the same maps.
+/// Draws frequencies (row-major) and phases into `storage`, laid out as by
+/// [`random_fourier::draw`], for the same maps.
 ///
-/// **Parameters**: as [`random_fourier::draw`]; `scratch` holds dim² + dim numbers. The streams differ: another stream is
-/// used, so that the same seed gives unrelated features.
+/// **Parameters**: as [`random_fourier::draw`]; `scratch` holds dim² + dim numbers. The streams
+/// differ: another stream is used, so that the same seed gives unrelated features.
 ///
-/// **Cost**: D³ flops a block; per block D² normals, then per feature D normals for the length, 2ν for Matérn, a word for
-/// the phase, all `f64`.
+/// **Cost**: D³ flops a block; per block D² normals, then per feature D normals for the length, 2ν
+/// for Matérn, a word for the phase, all `f64`.
 ///
 /// **Errors**: [`FeatureError`]; `storage` is untouched then.
 pub fn draw<T: Scalar>(
@@ -112,7 +114,8 @@ mod tests {
     use crate::kernel::{Kernel, StationaryKernel};
     use std::vec;
 
-    /// Mean squared error of φ(x)·φ(x') over 40 seeds, D = 8, M = 64, points at half a lengthscale to two.
+    /// Mean squared error of φ(x)·φ(x') over 40 seeds, D = 8, M = 64, points at half a lengthscale
+    /// to two.
     fn error(kernel: Stationary, truth: Stationary, orthogonal: bool, paired: bool) -> f64 {
         const D: usize = 8;
         const M: usize = 64;

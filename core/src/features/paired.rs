@@ -15,7 +15,8 @@ use crate::math::Scalar;
 
 /// φ₂ⱼ(x) = √(2s²/M)·cos(sⱼ·x), φ₂ⱼ₊₁(x) = √(2s²/M)·sin(sⱼ·x), j = 1..M/2.
 ///
-/// The variance of φ(x)·φ(x') is smaller than that of M phased cosines for all but distant points, and φ(x)·φ(x) = s².
+/// The variance of φ(x)·φ(x') is smaller than that of M phased cosines for all but distant points,
+/// and φ(x)·φ(x) = s².
 ///
 /// **Source**: Rahimi and Recht 2007; Sutherland and Schneider 2015 for the comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +28,10 @@ pub struct PairedFourier<T, S> {
 }
 
 impl<T: Scalar, S: AsRef<[T]>> PairedFourier<T, S> {
-    /// `frequencies`: `pairs`·`dim` numbers, row-major, as [`random_fourier::draw`](super::random_fourier::draw) or
-    /// [`orthogonal::draw`](super::orthogonal::draw) leaves them at the front of their storage; what follows is ignored.
+    /// `frequencies`: `pairs`·`dim` numbers, row-major, as
+    /// [`random_fourier::draw`](super::random_fourier::draw) or
+    /// [`orthogonal::draw`](super::orthogonal::draw) leaves them at the front of their storage;
+    /// what follows is ignored.
     ///
     /// **Errors**: [`FeatureError`].
     pub fn new(

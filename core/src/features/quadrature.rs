@@ -1,11 +1,13 @@
-//! Quadrature Fourier features of the squared exponential kernel: Gauss-Hermite nodes in place of random frequencies.
+//! Quadrature Fourier features of the squared exponential kernel: Gauss-Hermite nodes in place of
+//! random frequencies.
 //!
-//! **Equation**: e^(−d²/2ℓ²) = E cos(ωd), ω ~ N(0, 1/ℓ²), by n nodes per axis; the nodes of D axes are multiplied, pairs
-//! ±ω folded into one cosine and one sine: M = n^D features, n even.
+//! **Equation**: e^(−d²/2ℓ²) = E cos(ωd), ω ~ N(0, 1/ℓ²), by n nodes per axis; the nodes of D axes
+//! are multiplied, pairs ±ω folded into one cosine and one sine: M = n^D features, n even.
 //!
-//! The error falls exponentially once n grows past the domain in lengthscales (ℓ = 0.2 on \[0, 1\]²: 0.3 at n = 10, 0.1 at
-//! 12, 5e-5 at 20), and below that the features repeat periodically: distant points seem correlated, and a posterior
-//! claims to know what it never saw. Such a count is refused, with the error and the distance where it occurs.
+//! The error falls exponentially once n grows past the domain in lengthscales (ℓ = 0.2 on \[0,
+//! 1\]²: 0.3 at n = 10, 0.1 at 12, 5e-5 at 20), and below that the features repeat periodically:
+//! distant points seem correlated, and a posterior claims to know what it never saw. Such a count
+//! is refused, with the error and the distance where it occurs.
 //!
 //! **Source**: Mutny and Krause 2018.
 //!
@@ -31,7 +33,8 @@ pub const NODES_MAX: usize = 64;
 /// The most axes: M grows as a power of them.
 pub const DIM_MAX: usize = 3;
 
-/// Numbers that [`QuadratureFourier`] needs for `nodes` per axis: frequencies and one weight for each of nodes^dim / 2.
+/// Numbers that [`QuadratureFourier`] needs for `nodes` per axis: frequencies and one weight for
+/// each of nodes^dim / 2.
 pub const fn storage_len(dim: usize, nodes: usize) -> usize {
     nodes.pow(dim as u32) / 2 * (dim + 1)
 }
@@ -48,13 +51,14 @@ pub struct QuadratureFourier<S> {
 impl<S> QuadratureFourier<S> {
     /// Features for a box of side `extent` (1 for the unit box).
     ///
-    /// **Parameters**: `lengthscales` one for all axes or one an axis; `nodes` per axis, even, 2..=64; `tolerance`: the
-    /// largest kernel error that is accepted, as a fraction of s² (0.1 keeps posterior standard deviations within a few
-    /// per cent).
+    /// **Parameters**: `lengthscales` one for all axes or one an axis; `nodes` per axis, even,
+    /// 2..=64; `tolerance`: the largest kernel error that is accepted, as a fraction of s² (0.1
+    /// keeps posterior standard deviations within a few per cent).
     ///
-    /// **Errors**: [`FeatureError::Aliasing`] if the kernel error within the box exceeds `tolerance`, with the smallest
-    /// number of nodes that would do; [`FeatureError::Nodes`]; [`FeatureError::Empty`] for no axis or more than three;
-    /// [`FeatureError::Lengthscale`]; [`FeatureError::SignalVariance`]; [`FeatureError::Storage`].
+    /// **Errors**: [`FeatureError::Aliasing`] if the kernel error within the box exceeds
+    /// `tolerance`, with the smallest number of nodes that would do; [`FeatureError::Nodes`];
+    /// [`FeatureError::Empty`] for no axis or more than three; [`FeatureError::Lengthscale`];
+    /// [`FeatureError::SignalVariance`]; [`FeatureError::Storage`].
     ///
     /// **Cost**: O(n²) for the nodes, 512 n for the check.
     pub fn new<T: Scalar>(
@@ -187,7 +191,8 @@ struct Rule {
 }
 
 impl Rule {
-    /// `n` even. Newton's method on the orthonormal Hermite functions from asymptotic starts (Press et al., `gauher`).
+    /// `n` even. Newton's method on the orthonormal Hermite functions from asymptotic starts (Press
+    /// et al., `gauher`).
     fn new(n: usize) -> Self {
         let half = n / 2;
         let mut rule = Rule {

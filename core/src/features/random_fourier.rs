@@ -1,8 +1,8 @@
 //! Random Fourier features: the shared language of a federation.
 //!
-//! One public 64-bit seed gives every agent, device and server the same features, so that a weight vector means the
-//! same function everywhere. Frequencies and phases are drawn in `f64` and rounded to `T`: a device's `f32` features
-//! are a host's `f64` features, rounded.
+//! One public 64-bit seed gives every agent, device and server the same features, so that a weight
+//! vector means the same function everywhere. Frequencies and phases are drawn in `f64` and rounded
+//! to `T`: a device's `f32` features are a host's `f64` features, rounded.
 //!
 //! ```
 //! use sordino_core::features::random_fourier::{RandomFourier, draw, storage_len};
@@ -133,8 +133,8 @@ impl core::error::Error for FeatureError {}
 ///
 #[doc = include_str!("../../equations/random_fourier.html")]
 ///
-/// **Storage**: `storage_len(dim, count)` numbers, the frequencies row-major, then the phases. It may be borrowed:
-/// what nobody changes is shared.
+/// **Storage**: `storage_len(dim, count)` numbers, the frequencies row-major, then the phases. It
+/// may be borrowed: what nobody changes is shared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomFourier<T, S> {
     dim: usize,
@@ -151,10 +151,11 @@ pub const fn storage_len(dim: usize, count: usize) -> usize {
 }
 
 impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
-    /// Features from frequencies and phases that exist already (see [`draw`] for where they come from).
+    /// Features from frequencies and phases that exist already (see [`draw`] for where they come
+    /// from).
     ///
-    /// **Parameters**: `signal_variance` s² > 0; `unit_norm` rescales every φ(x) to norm √s² exactly, as the authors'
-    /// code does and their paper does not say.
+    /// **Parameters**: `signal_variance` s² > 0; `unit_norm` rescales every φ(x) to norm √s²
+    /// exactly, as the authors' code does and their paper does not say.
     ///
     /// **Errors**: [`FeatureError`].
     pub fn new(
@@ -269,14 +270,18 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
 
 /// Draws frequencies and phases into `storage` (see [`storage_len`]) from a public seed.
 ///
-/// **Equation**: sⱼ = gⱼ/ℓ for the squared exponential; sⱼ = gⱼ/ℓ · √(2ν/χ²₂ᵥ) for Matérn ν, one χ² a feature shared by
-/// all coordinates (the multivariate Student-t, not a product of univariate ones); bⱼ uniform on [0, 2π). ℓ per axis.
+/// **Equation**: sⱼ = gⱼ/ℓ for the squared exponential; sⱼ = gⱼ/ℓ · √(2ν/χ²₂ᵥ) for Matérn ν, one χ²
+/// a feature shared by all coordinates (the multivariate Student-t, not a product of univariate
+/// ones); bⱼ uniform on [0, 2π). ℓ per axis.
 ///
-/// **Parameters**: `lengthscales` one for all axes or one an axis, input units, finite and positive.
+/// **Parameters**: `lengthscales` one for all axes or one an axis, input units, finite and
+/// positive.
 ///
-/// **Cost**: per feature, in this order: D normals (pairs), 2ν normals for Matérn, one word for the phase, all `f64`.
+/// **Cost**: per feature, in this order: D normals (pairs), 2ν normals for Matérn, one word for the
+/// phase, all `f64`.
 ///
-/// **Source**: Rahimi and Recht 2007; the spectral density of Matérn kernels, Rasmussen and Williams 2006, eq. 4.15.
+/// **Source**: Rahimi and Recht 2007; the spectral density of Matérn kernels, Rasmussen and
+/// Williams 2006, eq. 4.15.
 ///
 /// **Errors**: [`FeatureError`]; `storage` is untouched then.
 pub fn draw<T: Scalar>(
@@ -295,7 +300,8 @@ pub fn draw<T: Scalar>(
     let (frequencies, phases) = slice::split(storage, count * dim);
     let mut gaussian = [0.0f64; 8];
     for (frequency, phase) in frequencies.chunks_exact_mut(dim.max(1)).zip(phases) {
-        // Drawn in f64 whatever T is: unscaled normals wait in chunks so that no buffer of D is needed.
+        // Drawn in f64 whatever T is: unscaled normals wait in chunks so that no buffer of D is
+        // needed.
         let mut start = stream.clone();
         let mut left = dim;
         while left > 0 {
@@ -365,7 +371,8 @@ mod tests {
 
     #[test]
     fn inner_products_approach_every_kernel_and_the_wrong_kernel_is_rejected() {
-        // M = 4,000: the error of an inner product has standard deviation below 1/√M = 0.016; 4.5 of them.
+        // M = 4,000: the error of an inner product has standard deviation below 1/√M = 0.016; 4.5
+        // of them.
         const M: usize = 4000;
         let points = [[0.0, 0.0], [0.1, 0.05], [0.3, -0.2], [0.5, 0.5]];
         let all = [

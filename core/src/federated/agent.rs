@@ -1,12 +1,14 @@
 //! The agent: queries its own function, uploads weights, follows the server or its own posterior.
 //!
-//! A party is two things: [`AgentState`], a few words that serialise, and numbers, [`AgentStorage`]. [`Agent::attach`]
-//! joins them for as long as both are borrowed. The numbers are a *log* (what was observed) and a *workspace*
-//! (posteriors that can be rebuilt from the log): a device keeps both, a fleet keeps a log for each agent and one
-//! workspace for each thread, with the same bits.
+//! A party is two things: [`AgentState`], a few words that serialise, and numbers,
+//! [`AgentStorage`]. [`Agent::attach`] joins them for as long as both are borrowed. The numbers are
+//! a *log* (what was observed) and a *workspace* (posteriors that can be rebuilt from the log): a
+//! device keeps both, a fleet keeps a log for each agent and one workspace for each thread, with
+//! the same bits.
 //!
-//! `attach` is the one door: configuration, public numbers, state and log are checked there, in the format computed
-//! with. What can be refused afterwards is an input, or a draw that came out NaN or infinite.
+//! `attach` is the one door: configuration, public numbers, state and log are checked there, in the
+//! format computed with. What can be refused afterwards is an input, or a draw that came out NaN or
+//! infinite.
 
 mod effort;
 mod state;
@@ -90,9 +92,9 @@ pub struct Agent<'a, T> {
 impl<'a, T: Scalar> Agent<'a, T> {
     /// Joins a state with its numbers.
     ///
-    /// **Errors**: [`AgentError`]: [`AgentError::NotEnrolled`], [`AgentError::State`] and [`AgentError::Log`] for what was
-    /// stored, [`AgentError::Number`] for what the format of `T` cannot hold,
-    /// [`AgentError::Storage`], [`AgentError::Posterior`].
+    /// **Errors**: [`AgentError`]: [`AgentError::NotEnrolled`], [`AgentError::State`] and
+    /// [`AgentError::Log`] for what was stored, [`AgentError::Number`] for what the format of `T`
+    /// cannot hold, [`AgentError::Storage`], [`AgentError::Posterior`].
     ///
     /// **Cost**: one look at every observation in the log.
     pub fn attach(
@@ -195,13 +197,15 @@ impl<'a, T: Scalar> Agent<'a, T> {
             .map(|entry| (candidate_of(entry[0]), entry[1]))
     }
 
-    /// Says its last output again: the point that is awaited, or the upload of its round, drawn again from its address,
-    /// the same bits. For an agent that was restarted, and for a server that was and lacks the upload. Of a round that
-    /// was [`Input::Missed`](super::Input::Missed) there was no upload; the one drawn now was never sent, and need not be.
+    /// Says its last output again: the point that is awaited, or the upload of its round, drawn
+    /// again from its address, the same bits. For an agent that was restarted, and for a server
+    /// that was and lacks the upload. Of a round that was [`Input::Missed`](super::Input::Missed)
+    /// there was no upload; the one drawn now was never sent, and need not be.
     ///
     /// **Returns** [`Output::Wait`] before the beginning and if nothing is ever uploaded.
     ///
-    /// **Errors**: [`AgentError::UploadNotFinite`], as when the upload was drawn first. The state is as before.
+    /// **Errors**: [`AgentError::UploadNotFinite`], as when the upload was drawn first. The state
+    /// is as before.
     pub fn repeat(&mut self) -> Result<Output<'_, T>, AgentError> {
         match self.state.phase {
             Phase::Initial | Phase::Evaluating => Ok(self.evaluate()),
@@ -335,7 +339,8 @@ fn widen<T: Scalar>(
     }
 }
 
-/// Observation i of a log: candidate and value. All that are asked for are there: `attach` judged them.
+/// Observation i of a log: candidate and value. All that are asked for are there: `attach` judged
+/// them.
 fn entry<T: Scalar>(log: &[T], i: usize) -> (usize, T) {
     match log.get(2 * i..2 * i + 2) {
         Some(entry) => (candidate_of(entry[0]) as usize, entry[1]),

@@ -1,7 +1,8 @@
 //! Collecting: from uploads to integer sums, for all agents or for a shard of them.
 //!
-//! The only thing a federation adds up are integers, so shards may collect anywhere, in any order, and be merged: the
-//! sums are the same. A collector is inside the trust boundary: it knows who was selected.
+//! The only thing a federation adds up are integers, so shards may collect anywhere, in any order,
+//! and be merged: the sums are the same. A collector is inside the trust boundary: it knows who was
+//! selected.
 
 use super::encoding::{Counters, Encoding, SELECTED, UPLOADED};
 use super::errors::ServerError;
@@ -9,8 +10,8 @@ use super::partial::{Opening, Partial, Share};
 use crate::math::Scalar;
 use crate::privacy::encode::Outcome;
 
-/// Numbers of a collector, borrowed: the sums of a release and one byte for each agent of its range. Prints their lengths, never
-/// what they hold.
+/// Numbers of a collector, borrowed: the sums of a release and one byte for each agent of its
+/// range. Prints their lengths, never what they hold.
 ///
 /// **Example**: that of [`Collector`].
 pub struct CollectorStorage<'a> {
@@ -35,8 +36,9 @@ impl core::fmt::Debug for CollectorStorage<'_> {
 
 /// Takes the uploads of consecutive agents for one broadcast.
 ///
-/// A server collects by itself; a fleet gives each shard a collector with its share of the secret sample
-/// ([`super::Server::share`]) and sums of its own, and merges what they finish with ([`super::Server::merge`]).
+/// A server collects by itself; a fleet gives each shard a collector with its share of the secret
+/// sample ([`super::Server::share`]) and sums of its own, and merges what they finish with
+/// ([`super::Server::merge`]).
 ///
 /// ```
 /// use sordino_core::federated::{Collector, CollectorStorage, Counters, Draws, Partial, PartialError, ServerError, Share};
@@ -70,14 +72,16 @@ pub struct Collector<'a, E> {
 }
 
 impl<'a, E: Encoding> Collector<'a, E> {
-    /// A collector for the opening and the agents of `share`, in storage that may hold anything: sums and counters are
-    /// set to zero, nobody has uploaded.
+    /// A collector for the opening and the agents of `share`, in storage that may hold anything:
+    /// sums and counters are set to zero, nobody has uploaded.
     ///
-    /// **Parameters**: `encoding` of the release that the share was opened for, as the server has it.
+    /// **Parameters**: `encoding` of the release that the share was opened for, as the server has
+    /// it.
     ///
-    /// **Errors**: [`ServerError::Storage`] if the sums are not those of a release, the flags not one byte for each agent
-    /// of the share, or these agents not all enrolled; [`ServerError::Reconfigured`] if the share was made under another
-    /// encoding, or for another broadcast than it.
+    /// **Errors**: [`ServerError::Storage`] if the sums are not those of a release, the flags not
+    /// one byte for each agent of the share, or these agents not all enrolled;
+    /// [`ServerError::Reconfigured`] if the share was made under another encoding, or for another
+    /// broadcast than it.
     pub fn new<F: AsRef<[u8]>>(
         encoding: E,
         share: &Share<F>,
@@ -169,8 +173,8 @@ impl<'a, E: Encoding> Collector<'a, E> {
     }
 }
 
-/// Lines "clip" and "sum": a refused upload is an error to its sender; a vector without a finite norm counts as zero and
-/// nobody is told. `storage` begins with agent `first`.
+/// Lines "clip" and "sum": a refused upload is an error to its sender; a vector without a finite
+/// norm counts as zero and nobody is told. `storage` begins with agent `first`.
 pub(super) fn upload<T: Scalar, E: Encoding>(
     encoding: &E,
     collected: u32,
@@ -206,8 +210,9 @@ pub(super) fn upload<T: Scalar, E: Encoding>(
     if *flag & UPLOADED != 0 {
         return Err(ServerError::DuplicateUpload { agent, broadcast });
     }
-    // Every vector takes the same way, selected or not: how long a reply takes must not tell the secret sample. Nothing
-    // from here on branches on the coin; `tests/tests/it/upload_work.rs` counts the instructions.
+    // Every vector takes the same way, selected or not: how long a reply takes must not tell the
+    // secret sample. Nothing from here on branches on the coin; `tests/tests/it/upload_work.rs`
+    // counts the instructions.
     let selected = *flag & SELECTED & u8::from(encoding.carries_vectors());
     let outcome = encoding.add_if(selected == SELECTED, agent, vector, storage.sums)?;
     *flag |= UPLOADED;

@@ -1,4 +1,5 @@
-//! What all parties of a federation agree on. Everything here is public, and none of it is fitted on pooled private data.
+//! What all parties of a federation agree on. Everything here is public, and none of it is fitted
+//! on pooled private data.
 
 use serde::{Deserialize, Serialize};
 
@@ -88,8 +89,8 @@ pub enum Aggregation {
     },
 }
 
-/// The numbers a federation is described by, before they are checked. How to choose them, with commands that say what each
-/// costs: `docs/book/src/choosing.md`.
+/// The numbers a federation is described by, before they are checked. How to choose them, with
+/// commands that say what each costs: `docs/book/src/choosing.md`.
 ///
 /// **Example**: that of [`Config`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,9 +124,9 @@ pub struct Parameters {
 }
 
 impl Aggregation {
-    /// The paper's private aggregation of all agents' vectors, with the finest grid: S, q and z as in
-    /// [`Aggregation::Private`]. An unclipped vector has about the norm of its prior draw, √(M·P) with its factor √P: S =
-    /// 1.1·√(M·P) clips few and follows from public numbers alone.
+    /// The paper's private aggregation of all agents' vectors, with the finest grid: S, q and z as
+    /// in [`Aggregation::Private`]. An unclipped vector has about the norm of its prior draw,
+    /// √(M·P) with its factor √P: S = 1.1·√(M·P) clips few and follows from public numbers alone.
     ///
     /// **Errors**: [`ConfigError`] for S or z out of range; q is checked by [`Config::new`].
     pub fn private(
@@ -144,8 +145,9 @@ impl Aggregation {
 }
 
 impl Parameters {
-    /// N agents that explore these regions for T rounds with M features, and the constants of the paper's synthetic
-    /// experiments: ten initial points, λ and noise variance 0.01, own draws by features.
+    /// N agents that explore these regions for T rounds with M features, and the constants of the
+    /// paper's synthetic experiments: ten initial points, λ and noise variance 0.01, own draws by
+    /// features.
     pub fn usual(
         agents: u32,
         regions: Regions,
@@ -214,7 +216,8 @@ impl Config {
         positive("regularization", p.regularization)?;
         positive("noise_variance", p.noise_variance)?;
         check("offset", p.offset, p.offset.is_finite(), "(-inf, inf)")?;
-        // A region that nobody explores, or weights that underflow, would have weights of 0/0 and no largest norm.
+        // A region that nobody explores, or weights that underflow, would have weights of 0/0 and
+        // no largest norm.
         check(
             "agents",
             f64::from(p.agents),
@@ -340,7 +343,8 @@ mod tests {
         assert_eq!(refused(4, &[2, 2], 700.0), None);
     }
 
-    /// Every configuration that is accepted has weights that sum to 1 in every region, and a sensitivity.
+    /// Every configuration that is accepted has weights that sum to 1 in every region, and a
+    /// sensitivity.
     #[test]
     fn mended_accepted_weights_are_weights() {
         let mut stream = Stream::from_seed(19);

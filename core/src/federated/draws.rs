@@ -1,5 +1,5 @@
-//! Random draws, summed with region weights (the paper's methods): how a vector of M weights becomes P·M integers, and
-//! the estimator whose release is itself what agents are sent.
+//! Random draws, summed with region weights (the paper's methods): how a vector of M weights
+//! becomes P·M integers, and the estimator whose release is itself what agents are sent.
 
 use super::config::{Aggregation, Config, REGION_WEIGHTS_MAX, Signal};
 use super::encoding::{Encoding, sealed};
@@ -69,11 +69,12 @@ impl RoundWeights {
     }
 }
 
-/// What one release of the sum may change at most, in L2, if one enrolled agent's vector is replaced by zero: the tight
-/// C_s = max_n‖φ_n‖₂·S/√P, where the paper takes φ_max·S.
+/// What one release of the sum may change at most, in L2, if one enrolled agent's vector is
+/// replaced by zero: the tight C_s = max_n‖φ_n‖₂·S/√P, where the paper takes φ_max·S.
 ///
-/// **Equation**: the joint vector of agent n is (φ_n⁽¹⁾ω̂, …, φ_n⁽ᴾ⁾ω̂), of norm ‖φ_n‖₂·‖ω̂‖ ≤ ‖φ_n‖₂·S/√P. (The divisor q
-/// is applied after the noise, to both.) The maximum is over all N slots, present or not.
+/// **Equation**: the joint vector of agent n is (φ_n⁽¹⁾ω̂, …, φ_n⁽ᴾ⁾ω̂), of norm ‖φ_n‖₂·‖ω̂‖ ≤
+/// ‖φ_n‖₂·S/√P. (The divisor q is applied after the noise, to both.) The maximum is over all N
+/// slots, present or not.
 pub fn l2_sensitivity(config: &Config, broadcast: u32) -> Option<f64> {
     match config.parameters().aggregation {
         Aggregation::Private { clipping_norm, .. } => {
@@ -84,8 +85,8 @@ pub fn l2_sensitivity(config: &Config, broadcast: u32) -> Option<f64> {
     }
 }
 
-/// How the draws of one broadcast are summed: ω of M numbers into P blocks, each weighted by how well its agent knows the
-/// region.
+/// How the draws of one broadcast are summed: ω of M numbers into P blocks, each weighted by how
+/// well its agent knows the region.
 ///
 /// ```
 /// use sordino_core::federated::{Draws, Encoding};

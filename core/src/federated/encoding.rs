@@ -1,7 +1,8 @@
 //! How an upload becomes integers of bounded norm, and what a release of their sum costs.
 //!
-//! The release itself (open, share, collect, merge, close, charge, receipt, noise, release, wipe) is written once, in
-//! [`Server`](super::Server) and [`Collector`](super::Collector), for every method.
+//! The release itself (open, share, collect, merge, close, charge, receipt, noise, release, wipe)
+//! is written once, in [`Server`](super::Server) and [`Collector`](super::Collector), for every
+//! method.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Outcome};
 use crate::privacy::mechanism::gaussian::GridGaussian;
 
-/// Counts of one broadcast. **Not releasable**: they depend on private vectors and on the secret sample.
+/// Counts of one broadcast. **Not releasable**: they depend on private vectors and on the secret
+/// sample.
 ///
 /// **Example**: that of [`super::Collector`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,12 +53,13 @@ impl Counters {
 pub(super) const SELECTED: u8 = 1;
 pub(super) const UPLOADED: u8 = 2;
 
-/// How the upload of one agent becomes integers of bounded norm, for one release: public numbers, the same for a server and
-/// all of its collectors.
+/// How the upload of one agent becomes integers of bounded norm, for one release: public numbers,
+/// the same for a server and all of its collectors.
 ///
-/// **Privacy**: a release is charged what [`Encoding::mechanism`] costs, and that holds only if the integers of one agent
-/// have a norm of at most [`GridGaussian::radius`]. Encodings therefore live in this crate, next to their proofs; nobody
-/// else can implement the trait. **Example**: that of [`Draws`](super::Draws).
+/// **Privacy**: a release is charged what [`Encoding::mechanism`] costs, and that holds only if the
+/// integers of one agent have a norm of at most [`GridGaussian::radius`]. Encodings therefore live
+/// in this crate, next to their proofs; nobody else can implement the trait. **Example**: that of
+/// [`Draws`](super::Draws).
 pub trait Encoding: sealed::Sealed {
     /// Number of agents N, present or not.
     fn agents(&self) -> u32;
@@ -67,7 +70,8 @@ pub trait Encoding: sealed::Sealed {
     /// Numbers in the sums, and in what is released.
     fn sums_len(&self) -> usize;
 
-    /// Digest of what the integers depend on, next to the release's number: a partial sum made with other numbers is refused.
+    /// Digest of what the integers depend on, next to the release's number: a partial sum made with
+    /// other numbers is refused.
     fn configuration(&self) -> Digest;
 
     /// Whether it is that of this release. What the configuration alone does not tell is told here.
@@ -81,13 +85,14 @@ pub trait Encoding: sealed::Sealed {
     /// What one agent changes of the decoded sum at most, in L2, under zero-out neighbours.
     fn l2_sensitivity(&self) -> f64;
 
-    /// How many servers each add the whole noise of the mechanism: two where one of them is trusted, whichever it is
-    /// ([`super::shares`]).
+    /// How many servers each add the whole noise of the mechanism: two where one of them is
+    /// trusted, whichever it is ([`super::shares`]).
     fn noises(&self) -> u32 {
         1
     }
 
-    /// Standard deviation of the noise on every released number, that of all servers; 0 without a mechanism.
+    /// Standard deviation of the noise on every released number, that of all servers; 0 without a
+    /// mechanism.
     fn noise_std(&self) -> f64 {
         let one = self
             .mechanism()
@@ -95,8 +100,8 @@ pub trait Encoding: sealed::Sealed {
         one * Scalar::sqrt(f64::from(self.noises()))
     }
 
-    /// Adds what `agent` uploaded to `sums`, clipped and checked in integers, if it is `selected`; the same work if not.
-    /// Returns what became of it: **not releasable**.
+    /// Adds what `agent` uploaded to `sums`, clipped and checked in integers, if it is `selected`;
+    /// the same work if not. Returns what became of it: **not releasable**.
     ///
     /// **Errors**: none for a vector of [`Encoding::upload_len`] numbers, whatever they are.
     fn add_if<T: Scalar>(
@@ -112,12 +117,14 @@ pub trait Encoding: sealed::Sealed {
         true
     }
 
-    /// The largest number in the sums of `uploaded` agents; asked only of an encoding without a mechanism.
+    /// The largest number in the sums of `uploaded` agents; asked only of an encoding without a
+    /// mechanism.
     fn mean_limit(&self, _uploaded: u32) -> u64 {
         0
     }
 
-    /// Decodes the sums of a mean that protects nobody; asked only of an encoding without a mechanism.
+    /// Decodes the sums of a mean that protects nobody; asked only of an encoding without a
+    /// mechanism.
     fn decode_mean<T: Scalar>(&self, _sums: &[i64], out: &mut [T]) {
         out.fill(T::ZERO);
     }

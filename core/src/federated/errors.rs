@@ -12,7 +12,8 @@ use crate::privacy::mechanism::gaussian::GaussianError;
 use crate::random::{NoiseError, SourceKind};
 use crate::surrogate::weights::WeightsError;
 
-/// Why an agent was not put together, or refused an input. Its state is as before unless the variant says otherwise.
+/// Why an agent was not put together, or refused an input. Its state is as before unless the
+/// variant says otherwise.
 ///
 /// **Example**: that of [`super::Agent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,15 +50,16 @@ pub enum AgentError {
         /// How many candidates there are.
         candidates: u32,
     },
-    /// The weights to upload are NaN or infinite: observations or public numbers are beyond what the format computes
-    /// with. **The observation was taken and the round is over**: nothing is sent, the agent has contributed nothing and
-    /// waits for the next round, in phase [`Phase::Waiting`].
+    /// The weights to upload are NaN or infinite: observations or public numbers are beyond what
+    /// the format computes with. **The observation was taken and the round is over**: nothing is
+    /// sent, the agent has contributed nothing and waits for the next round, in phase
+    /// [`Phase::Waiting`].
     UploadNotFinite {
         /// Index of the first such number.
         index: usize,
     },
-    /// The agent's own draw for the next round is NaN or infinite, and there is no query to make from it. It goes on
-    /// waiting; [`Input::Missed`](super::Input::Missed) leaves the round out.
+    /// The agent's own draw for the next round is NaN or infinite, and there is no query to make
+    /// from it. It goes on waiting; [`Input::Missed`](super::Input::Missed) leaves the round out.
     DrawNotFinite {
         /// Index of the first such number.
         index: usize,
@@ -246,7 +248,8 @@ pub enum ServerError {
         /// Index of the broadcast that is open.
         broadcast: u32,
     },
-    /// A receipt for another opening or another cost. It is spent; close again to name the charge again.
+    /// A receipt for another opening or another cost. It is spent; close again to name the charge
+    /// again.
     OtherReceipt {
         /// Index of the broadcast that is open.
         broadcast: u32,
@@ -256,7 +259,8 @@ pub enum ServerError {
         /// Index of the broadcast that is open.
         broadcast: u32,
     },
-    /// Answers of a helper that are not those of the release: two servers need one, one server none.
+    /// Answers of a helper that are not those of the release: two servers need one, one server
+    /// none.
     Answers {
         /// Index of the broadcast that is open.
         broadcast: u32,
@@ -274,7 +278,8 @@ pub enum ServerError {
         /// T: admissible are releases ≤ broadcast ≤ T.
         rounds: u32,
     },
-    /// Coins and noise of different kinds of source: secret noise over a public sample is charged as a secret sample.
+    /// Coins and noise of different kinds of source: secret noise over a public sample is charged
+    /// as a secret sample.
     MixedSources {
         /// How the sample was drawn.
         coins: SourceKind,

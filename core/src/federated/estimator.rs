@@ -5,10 +5,12 @@ use super::errors::ServerError;
 use crate::math::Scalar;
 use crate::privacy::event::Event;
 
-/// What the releases of a method mean to its server: how many there are, how each is encoded, and what is learned from it.
+/// What the releases of a method mean to its server: how many there are, how each is encoded, and
+/// what is learned from it.
 ///
-/// The machine that makes the releases is [`Server`](super::Server). A [`Config`](super::Config) is the estimator of the
-/// methods whose release is itself what agents are sent; [`prior::Filter`](super::prior::Filter) keeps a posterior.
+/// The machine that makes the releases is [`Server`](super::Server). A [`Config`](super::Config) is
+/// the estimator of the methods whose release is itself what agents are sent;
+/// [`prior::Filter`](super::prior::Filter) keeps a posterior.
 ///
 /// ```
 /// use sordino_core::federated::{Encoding, Estimator};

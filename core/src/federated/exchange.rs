@@ -1,12 +1,15 @@
-//! The exchange of a federation, whatever carries it: who asks, who answers, and what is said again.
+//! The exchange of a federation, whatever carries it: who asks, who answers, and what is said
+//! again.
 //!
-//! A history is cut into epochs, each with one frame of the server and at most one answer of each agent; how many rounds of
-//! queries lie in one is the method's ([`Protocol`]). Headers call their number the round.
+//! A history is cut into epochs, each with one frame of the server and at most one answer of each
+//! agent; how many rounds of queries lie in one is the method's ([`Protocol`]). Headers call their
+//! number the round.
 //!
-//! Two requests, both of the agent: "what comes after what I have?" and "here is mine". Both may be lost, doubled or
-//! overtaken on any link, and either party may restart at any moment: a request that is repeated has no effect beyond the
-//! first, and the server's answer to the first tells the agent what the server lacks. So nothing below needs to remember
-//! anything: no sessions, no queues, no acknowledged deliveries.
+//! Two requests, both of the agent: "what comes after what I have?" and "here is mine". Both may be
+//! lost, doubled or overtaken on any link, and either party may restart at any moment: a request
+//! that is repeated has no effect beyond the first, and the server's answer to the first tells the
+//! agent what the server lacks. So nothing below needs to remember anything: no sessions, no
+//! queues, no acknowledged deliveries.
 //!
 //! | who | asks or gives | is answered |
 //! |---|---|---|
@@ -14,13 +17,17 @@
 //! | | [`Want::Give`]: the answer to a round | [`Reply`]: taken, already, over, not you, later |
 //! | [`ServerExchange`] | [`ServerExchange::asked`], [`ServerExchange::given`], [`ServerExchange::due`] | |
 //!
-//! Pure state machines: no socket, no clock. Time is an input, in [`Millis`] of a clock that never goes back.
+//! Pure state machines: no socket, no clock. Time is an input, in [`Millis`] of a clock that never
+//! goes back.
 //!
-//! **One history.** Frames carry the first 64 bits of the digest of all broadcasts ([`after`]); both parties keep all
-//! 256. An agent refuses a frame that does not continue what it knows. A server that is asked by an agent with *more*
-//! frames than it has made itself was restored from an older disk, and must stop ([`Answer::Ahead`]): it would charge
-//! and release these rounds a second time. That a hostile agent does not say so falsely is the carrier's to check, by the
-//! [`Seal`] that it gave out with every frame.
+//! **One history.** Frames carry the first 64 bits of the digest of all broadcasts ([`after`]);
+//! both parties keep all
+//! 256. An agent refuses a frame that does not continue what it knows. A server that is asked by an
+//!      agent with *more*
+//! frames than it has made itself was restored from an older disk, and must stop
+//! ([`Answer::Ahead`]): it would charge and release these rounds a second time. That a hostile
+//! agent does not say so falsely is the carrier's to check, by the [`Seal`] that it gave out with
+//! every frame.
 //!
 //! **Identity** is the link's: `who` is what the carrier authenticated, never what a frame says.
 //!
@@ -120,8 +127,8 @@ impl Millis {
     }
 }
 
-/// What a server gives out with a frame, so that it can tell later that it made the frame itself: a keyed digest, to
-/// everybody else 16 random bytes.
+/// What a server gives out with a frame, so that it can tell later that it made the frame itself: a
+/// keyed digest, to everybody else 16 random bytes.
 pub type Seal = [u8; 16];
 
 /// How much of the history an agent has.
@@ -149,9 +156,10 @@ impl fmt::Debug for Have {
 
 /// The history after one more frame of a server.
 ///
-/// **Equation**: c₀ is the digest of the agreement, c_{t+1} = SHA-256(c_t ‖ t ‖ kind ‖ number of numbers ‖ numbers), 32-bit
-/// words little-endian; kind is 1 for a broadcast and 0 for a round without one. Attempts and addressees are left out:
-/// the same broadcast in another envelope is the same history.
+/// **Equation**: c₀ is the digest of the agreement, c_{t+1} = SHA-256(c_t ‖ t ‖ kind ‖ number of
+/// numbers ‖ numbers), 32-bit words little-endian; kind is 1 for a broadcast and 0 for a round
+/// without one. Attempts and addressees are left out: the same broadcast in another envelope is the
+/// same history.
 pub fn after(chain: &Digest, header: &Header, payload: &Payload<'_>) -> Digest {
     let mut frame = chain.frame();
     frame.u32(header.round);

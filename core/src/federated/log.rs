@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::math::Scalar;
 use crate::snapshot::{Stored, varint_max};
 
-/// What an agent was asked and what it saw: written *before* the agent is told, so that nothing is measured twice.
+/// What an agent was asked and what it saw: written *before* the agent is told, so that nothing is
+/// measured twice.
 ///
-/// After a reset, an agent that asks for observation `number` of `candidate` is told what is stored there, if the
-/// candidate is the same; otherwise it is stale, and overwritten.
+/// After a reset, an agent that asks for observation `number` of `candidate` is told what is stored
+/// there, if the candidate is the same; otherwise it is stale, and overwritten.
 ///
 /// ```
 /// use sordino_core::federated::{Entry, LogFull};
@@ -60,9 +61,9 @@ impl fmt::Display for LogFull {
 impl core::error::Error for LogFull {}
 
 impl<T: Scalar> Entry<T> {
-    /// Puts observation `number` (from 0) into a log of pairs, as the agent itself did: candidate, value − `offset`.
-    /// `offset` is [`Parameters::offset`](super::Parameters::offset), and 0 for the agent of [`super::prior`].
-    /// [`Agent::attach`](super::Agent::attach) judges what is there.
+    /// Puts observation `number` (from 0) into a log of pairs, as the agent itself did: candidate,
+    /// value − `offset`. `offset` is [`Parameters::offset`](super::Parameters::offset), and 0 for
+    /// the agent of [`super::prior`]. [`Agent::attach`](super::Agent::attach) judges what is there.
     ///
     /// **Errors**: [`LogFull`].
     pub fn put(&self, number: u32, offset: f64, log: &mut [T]) -> Result<(), LogFull> {

@@ -16,7 +16,8 @@ pub enum Frame<'f, T> {
     Released(&'f [T]),
     /// There was no release: the budget was spent, or nothing is ever released.
     Nothing,
-    /// The frame of an epoch that is over already, with its numbers, if it has any. There is nothing to contribute to.
+    /// The frame of an epoch that is over already, with its numbers, if it has any. There is
+    /// nothing to contribute to.
     Missed(Option<&'f [T]>),
 }
 
@@ -43,14 +44,16 @@ pub enum Next<'o, T> {
         /// How many observations the agent made before this one.
         number: u32,
     },
-    /// Its queries of this epoch are made: send these numbers, none if there is nothing to give. The same again if asked
-    /// again.
+    /// Its queries of this epoch are made: send these numbers, none if there is nothing to give.
+    /// The same again if asked again.
     Give(&'o [T]),
 }
 
-/// An agent of any method on a link: it takes one frame after the other, and between two of them says what it does.
+/// An agent of any method on a link: it takes one frame after the other, and between two of them
+/// says what it does.
 ///
-/// [`Agent`] is the member that shares draws, [`prior::Member`](super::prior::Member) that of a federated prior.
+/// [`Agent`] is the member that shares draws, [`prior::Member`](super::prior::Member) that of a
+/// federated prior.
 ///
 /// ```
 /// use sordino_core::federated::{Frame, Member, Next};

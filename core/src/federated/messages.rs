@@ -49,8 +49,8 @@ pub enum Input<'i, T> {
     Broadcast {
         /// The vectors of all regions, P·M numbers.
         vectors: &'i [T],
-        /// Their argmax over the candidates, [`Public::maximize`](super::Public::maximize), if a host found it once for
-        /// all its agents. It is believed: another candidate is another run.
+        /// Their argmax over the candidates, [`Public::maximize`](super::Public::maximize), if a
+        /// host found it once for all its agents. It is believed: another candidate is another run.
         maximum: Option<u32>,
     },
     /// There is no broadcast: budget spent, message lost, or nothing is ever released.
@@ -85,8 +85,8 @@ pub enum Output<'o, T> {
         /// How many observations the agent made before this one.
         number: u32,
     },
-    /// Send these M weights to the server, then wait for its broadcast. They are in the clear, for the trusted server's eyes
-    /// alone: the server clips them and adds the noise.
+    /// Send these M weights to the server, then wait for its broadcast. They are in the clear, for
+    /// the trusted server's eyes alone: the server clips them and adds the noise.
     Upload(&'o [T]),
     /// Wait for the next round.
     Wait,
@@ -126,23 +126,27 @@ pub enum ServerInput<'i, T, P: Provenance> {
         /// M numbers, any at all.
         vector: &'i [T],
     },
-    /// No further uploads: the deadline that was announced before the round has passed, even if some agents have not answered.
+    /// No further uploads: the deadline that was announced before the round has passed, even if
+    /// some agents have not answered.
     ///
-    /// Said again while the charge is being written down, it names the charge again, for a ledger that failed.
+    /// Said again while the charge is being written down, it names the charge again, for a ledger
+    /// that failed.
     Close,
     /// No further uploads, before the deadline, because every enrolled agent has answered.
     ///
-    /// **Privacy**: that a round ended early tells everybody that *nobody was absent*, and one that did not end early
-    /// that somebody was. Absence is part of what zero-out neighbours differ in, and no ε covers this. An option for
-    /// deployments in which presence is public anyway.
+    /// **Privacy**: that a round ended early tells everybody that *nobody was absent*, and one that
+    /// did not end early that somebody was. Absence is part of what zero-out neighbours differ in,
+    /// and no ε covers this. An option for deployments in which presence is public anyway.
     CloseEarly,
     /// The charge is durable, and here is the ledger's receipt: release.
     Charged(Receipt<P>),
-    /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more, agents go on alone.
+    /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more,
+    /// agents go on alone.
     ///
-    /// Admitted in place of [`ServerInput::Open`], when [`Server::event`](super::Server::event) does not fit the budget, and after
-    /// [`ServerInput::Close`] in place of [`ServerInput::Charged`], when the ledger refuses after all. While uploads are
-    /// accepted, close first.
+    /// Admitted in place of [`ServerInput::Open`], when [`Server::event`](super::Server::event)
+    /// does not fit the budget, and after [`ServerInput::Close`] in place of
+    /// [`ServerInput::Charged`], when the ledger refuses after all. While uploads are accepted,
+    /// close first.
     Skip,
 }
 
@@ -166,15 +170,16 @@ impl<T, P: Provenance> fmt::Debug for ServerInput<'_, T, P> {
 }
 
 /// What the server answers. `P` says how coins and noise were made: a deployment takes
-/// `ServerOutput<'_, T, `[`Private`](crate::privacy::Private)`>`, and a simulated release does not compile there.
+/// `ServerOutput<'_, T, `[`Private`](crate::privacy::Private)`>`, and a simulated release does not
+/// compile there.
 ///
 /// **Example**: that of [`super::Server`].
 #[derive(Debug, PartialEq)]
 pub enum ServerOutput<'o, T, P: Provenance> {
     /// Nothing yet. The same whatever the vector was.
     Wait,
-    /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer [`ServerInput::Charged`] with its
-    /// receipt; or do not, and nothing is released.
+    /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer
+    /// [`ServerInput::Charged`] with its receipt; or do not, and nothing is released.
     Charge(Charge<P>),
     /// Send these P·M numbers to everybody.
     Broadcast {

@@ -1,9 +1,10 @@
-//! Trust model **federated**: a trusted server sees every agent's vector; other agents and readers of the broadcasts do
-//! not learn whether an *enrolled* agent's contributions were used (enrolment and N are public; an agent's own queries
-//! are visible to those who evaluate them).
+//! Trust model **federated**: a trusted server sees every agent's vector; other agents and readers
+//! of the broadcasts do not learn whether an *enrolled* agent's contributions were used (enrolment
+//! and N are public; an agent's own queries are visible to those who evaluate them).
 //!
-//! Federated Thompson sampling with distributed exploration (Dai, Low, Jaillet 2021, DP-FTS-DE). Both parties are pure
-//! state machines: one input in, one borrowed output out; no clock, no socket, no task.
+//! Federated Thompson sampling with distributed exploration (Dai, Low, Jaillet 2021, DP-FTS-DE).
+//! Both parties are pure state machines: one input in, one borrowed output out; no clock, no
+//! socket, no task.
 //!
 //! | the paper's line | here |
 //! |---|---|
@@ -19,8 +20,10 @@
 //!
 //! # In which order
 //!
-//! Both parties, once: [`Config::new`] checks the numbers that all agree on; [`random_fourier::draw`] makes the features from
-//! a public seed; [`Public::streamed`] joins them with the candidates ([`Public::new`] with a host's tables) and checks that they fit. Then, for t = 0 … T:
+//! Both parties, once: [`Config::new`] checks the numbers that all agree on;
+//! [`random_fourier::draw`] makes the features from a public seed; [`Public::streamed`] joins them
+//! with the candidates ([`Public::new`] with a host's tables) and checks that they fit. Then, for
+//! t = 0 … T:
 //!
 //! | the agent | the server |
 //! |---|---|
@@ -33,22 +36,25 @@
 //! | | at the deadline [`ServerInput::Close`]; the [`ServerOutput::Charge`] to the ledger |
 //! | | [`ServerInput::Charged`] with its receipt; the [`ServerOutput::Broadcast`] to everybody |
 //!
-//! An input at the wrong moment is refused by name and changes nothing. `core/examples/agent_and_server.rs` is this table as
-//! a program.
+//! An input at the wrong moment is refused by name and changes nothing.
+//! `core/examples/agent_and_server.rs` is this table as a program.
 //!
 //! [`random_fourier::draw`]: crate::features::random_fourier::draw
 //!
-//! [`exchange`] is what carries them between machines: who asks, who answers, what is said again. [`small`] is an upload in
-//! 16 bits a number, for radios. [`shares`] splits the trusted server in two, of which one is honest.
+//! [`exchange`] is what carries them between machines: who asks, who answers, what is said again.
+//! [`small`] is an upload in 16 bits a number, for radios. [`shares`] splits the trusted server in
+//! two, of which one is honest.
 //!
 //! [`prior`] is another method under the same trust model, with parties of its own: no paper's.
 //!
-//! Deviations from the paper, each marked at its line: no βₜ by default (theirs in line 6 is misprinted, their code has
-//! none); the authors' temperature schedule; nobody uploads what nobody will read (after query T).
+//! Deviations from the paper, each marked at its line: no βₜ by default (theirs in line 6 is
+//! misprinted, their code has none); the authors' temperature schedule; nobody uploads what nobody
+//! will read (after query T).
 //!
-//! **Example**: in the order of the tour, the numbers all agree on, [`Config`]; what everybody can compute, [`Public`]; what an
-//! agent stores, [`AgentState`] and [`Entry`]; an agent's round, [`Agent`]; many agents with one workspace, [`AgentStorage`];
-//! a server's round with its charge and receipt, [`Server`]; a shard of it, [`Collector`]; the terms of a real federation,
+//! **Example**: in the order of the tour, the numbers all agree on, [`Config`]; what everybody can
+//! compute, [`Public`]; what an agent stores, [`AgentState`] and [`Entry`]; an agent's round,
+//! [`Agent`]; many agents with one workspace, [`AgentStorage`]; a server's round with its charge
+//! and receipt, [`Server`]; a shard of it, [`Collector`]; the terms of a real federation,
 //! [`exchange::Agreement`]; a round between machines, [`exchange`].
 
 mod agent;

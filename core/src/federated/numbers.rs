@@ -10,8 +10,9 @@ use super::server::ServerStorage;
 use super::wiped::Wiped;
 use crate::math::Scalar;
 
-/// What a server takes on a computer with a heap, made once and lent as often as it is attached. Integer sums, noise and
-/// flags are wiped when it is dropped; the broadcast is public. Prints lengths.
+/// What a server takes on a computer with a heap, made once and lent as often as it is attached.
+/// Integer sums, noise and flags are wiped when it is dropped; the broadcast is public. Prints
+/// lengths.
 ///
 /// ```
 /// use sordino_core::federated::{Server, ServerNumbers, ServerState};

@@ -1,5 +1,5 @@
-//! Shares and partial sums on their way between members inside the trust boundary: two bits for each agent, and the
-//! partials of neighbours as one.
+//! Shares and partial sums on their way between members inside the trust boundary: two bits for
+//! each agent, and the partials of neighbours as one.
 #![cfg(feature = "alloc")]
 
 use alloc::vec;
@@ -117,7 +117,8 @@ impl Share<Packed> {
 }
 
 impl Partial<Packed, Wiped<i64>> {
-    /// The partial that was packed; nothing if it is none. It is still judged by the server that merges it.
+    /// The partial that was packed; nothing if it is none. It is still judged by the server that
+    /// merges it.
     pub fn unpacked(self) -> Option<Partial<Wiped<u8>, Wiped<i64>>> {
         let Partial {
             opening,
@@ -155,10 +156,11 @@ impl Partial<Wiped<u8>, Wiped<i64>> {
         })
     }
 
-    /// Partials of neighbours as the one that a single collector of all their agents would have finished with.
+    /// Partials of neighbours as the one that a single collector of all their agents would have
+    /// finished with.
     ///
-    /// **Returns** nothing if there are none, if they are not of one opening and in the order of agents without a gap, or
-    /// if a sum leaves 64 bits.
+    /// **Returns** nothing if there are none, if they are not of one opening and in the order of
+    /// agents without a gap, or if a sum leaves 64 bits.
     pub fn join(parts: &[Self]) -> Option<Self> {
         let first = parts.first()?;
         let agents = parts.iter().map(|part| part.flags.as_ref().len()).sum();
@@ -269,7 +271,8 @@ mod tests {
         // There and back over two bits for each agent.
         assert!(joined.packed().unwrap().unpacked().unwrap() == Owned::join(&parts).unwrap());
         assert!(Owned::join(&parts[..1]).unwrap() == parts[0]);
-        // Negative controls: nobody, a gap, the wrong order, another opening, other lengths, a sum beyond 64 bits.
+        // Negative controls: nobody, a gap, the wrong order, another opening, other lengths, a sum
+        // beyond 64 bits.
         assert!(Owned::join(&[]).is_none());
         for second in [
             partial(1, 7, &[2], &[0, 0]),

@@ -1,15 +1,17 @@
-//! The seam between a server and its collectors: a share of the secret sample goes out, a partial sum comes back.
+//! The seam between a server and its collectors: a share of the secret sample goes out, a partial
+//! sum comes back.
 //!
-//! Both are inside the trust boundary: a share says who was selected, a partial holds unnoised sums. What comes back is
-//! still not believed. [`super::Server::merge`] takes a partial only if it was made for this very opening (a nonce that
-//! is drawn at `Open` and never restored), under this configuration, from this sample, of agents that nobody counted
-//! yet, and if its sums can be what those agents sent:
+//! Both are inside the trust boundary: a share says who was selected, a partial holds unnoised
+//! sums. What comes back is still not believed. [`super::Server::merge`] takes a partial only if it
+//! was made for this very opening (a nonce that is drawn at `Open` and never restored), under this
+//! configuration, from this sample, of agents that nobody counted yet, and if its sums can be what
+//! those agents sent:
 //!
-//! **Equation**: every contribution is an integer vector of norm ≤ K, so the sum of n of them has ‖Σu‖₂ ≤ n·K. The check
-//! is exact, in integers.
+//! **Equation**: every contribution is an integer vector of norm ≤ K, so the sum of n of them has
+//! ‖Σu‖₂ ≤ n·K. The check is exact, in integers.
 //!
-//! A partial that was stored or sent comes through the same door: it deserialises into a [`Partial`], and nothing about
-//! it is trusted.
+//! A partial that was stored or sent comes through the same door: it deserialises into a
+//! [`Partial`], and nothing about it is trusted.
 
 use core::fmt;
 use core::ops::Range;
@@ -22,7 +24,8 @@ use crate::random::Nonce;
 
 /// Which opening of which broadcast, under which configuration.
 ///
-/// Carried by a [`Share`] and a [`Partial`]; nobody else makes or reads one. **Example**: that of [`super::Collector`].
+/// Carried by a [`Share`] and a [`Partial`]; nobody else makes or reads one. **Example**: that of
+/// [`super::Collector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
     pub(super) nonce: Nonce,
@@ -30,11 +33,11 @@ pub struct Opening {
     pub(super) configuration: Digest,
 }
 
-/// The secret sample of consecutive agents for one opening, for a collector inside the trust boundary. Prints its
-/// range, never the sample.
+/// The secret sample of consecutive agents for one opening, for a collector inside the trust
+/// boundary. Prints its range, never the sample.
 ///
-/// **Privacy**: against anyone who sees it the amplification by sampling is lost. Hand a collector the share of its own agents
-/// ([`Share::part`]) and no more; devices get none.
+/// **Privacy**: against anyone who sees it the amplification by sampling is lost. Hand a collector
+/// the share of its own agents ([`Share::part`]) and no more; devices get none.
 ///
 /// **Example**: that of [`super::Collector`].
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -78,8 +81,8 @@ impl<F: AsRef<[u8]>> fmt::Debug for Share<F> {
     }
 }
 
-/// What a collector took: integer sums, and whose. Only [`super::Collector::finish`] makes one; its fields are not to be
-/// had. Prints its range, never what it holds.
+/// What a collector took: integer sums, and whose. Only [`super::Collector::finish`] makes one; its
+/// fields are not to be had. Prints its range, never what it holds.
 ///
 /// **Example**: that of [`super::Collector`].
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -112,7 +115,8 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
 }
 
 impl Partial<&[u8], &[i64]> {
-    /// Judges it against the server's own opening, flags and encoding; the range of its agents if it may be merged.
+    /// Judges it against the server's own opening, flags and encoding; the range of its agents if
+    /// it may be merged.
     pub(super) fn judge<E: Encoding>(
         &self,
         encoding: &E,
@@ -199,8 +203,8 @@ fn within<E: Encoding>(
     norm_within(sums, contributed, mechanism.radius())
 }
 
-/// ‖Σu‖₂ ≤ n·K, exactly. n·K < 2⁶² by the mechanism's configuration, so its square is below 2¹²⁴ and one more square
-/// never overflows.
+/// ‖Σu‖₂ ≤ n·K, exactly. n·K < 2⁶² by the mechanism's configuration, so its square is below 2¹²⁴
+/// and one more square never overflows.
 fn norm_within(sums: &[i64], contributed: u64, radius: u64) -> Result<(), PartialError> {
     let limit = u128::from(contributed * radius).pow(2);
     let mut squares = 0u128;

@@ -1,13 +1,14 @@
 //! Noise that is drawn ahead of its release, beside the server and not by it.
 //!
-//! How long a sampler takes goes with what it draws ([`crate::random::exact`]). A server that draws after its deadline shows
-//! that time to everybody who waits for the broadcast. [`Server::recipe`](super::Server::recipe) says what the open broadcast
-//! needs; another thread draws it while uploads come in; [`Server::release_with`](super::Server::release_with) adds it,
+//! How long a sampler takes goes with what it draws ([`crate::random::exact`]). A server that draws
+//! after its deadline shows that time to everybody who waits for the broadcast.
+//! [`Server::recipe`](super::Server::recipe) says what the open broadcast needs; another thread
+//! draws it while uploads come in; [`Server::release_with`](super::Server::release_with) adds it,
 //! which takes a time that depends on no number.
 //!
-//! A pool is of one opening, which a random nonce names, is consumed by its release, and is wiped when it is dropped,
-//! whatever became of it. It can be neither copied nor stored: a program that dies loses it, and the opening that it
-//! was of is over as well.
+//! A pool is of one opening, which a random nonce names, is consumed by its release, and is wiped
+//! when it is dropped, whatever became of it. It can be neither copied nor stored: a program that
+//! dies loses it, and the opening that it was of is over as well.
 #![cfg(feature = "alloc")]
 
 use alloc::vec;

@@ -10,10 +10,12 @@ use crate::domain::{Candidates, Regions};
 use crate::features::RandomFourier;
 use crate::math::Scalar;
 
-/// What all agents of a federation share: its configuration, the candidates, the features, and what a host computed of them
-/// once. One of these exists only if its parts fit each other, so no party that borrows it checks them again.
+/// What all agents of a federation share: its configuration, the candidates, the features, and what
+/// a host computed of them once. One of these exists only if its parts fit each other, so no party
+/// that borrows it checks them again.
 ///
-/// The tables of candidates change speed, never bits: without them regions and features are computed when needed.
+/// The tables of candidates change speed, never bits: without them regions and features are
+/// computed when needed.
 ///
 /// ```
 /// use sordino_core::domain::{Candidates, Regions};
@@ -53,14 +55,15 @@ pub struct Public<'a, T> {
 pub struct Tables<'a, T> {
     /// Features and region of every candidate; nothing: computed when needed.
     pub rows: Option<CandidateRows<'a, T>>,
-    /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ: a row of as many numbers for each of them, which is
-    /// its rank. Empty: own draws are made of the features ([`OwnDraw::Features`]).
+    /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ: a row of as many numbers for
+    /// each of them, which is its rank. Empty: own draws are made of the features
+    /// ([`OwnDraw::Features`]).
     pub prior_rows: &'a [T],
-    /// The outline of `prior_rows`, with which a host finds maxima of own draws faster, the same bits; or nothing.
-    /// Not used without the feature `dispatch`.
+    /// The outline of `prior_rows`, with which a host finds maxima of own draws faster, the same
+    /// bits; or nothing. Not used without the feature `dispatch`.
     pub prior_outline: Option<Outline<&'a [f32]>>,
-    /// Confidence width of own draws by round (index t − 1), finite and not negative; rounds beyond its end, and the
-    /// empty slice, mean 1.
+    /// Confidence width of own draws by round (index t − 1), finite and not negative; rounds beyond
+    /// its end, and the empty slice, mean 1.
     pub confidence_widths: &'a [T],
 }
 
@@ -150,7 +153,8 @@ impl core::error::Error for PublicError {}
 
 /// Columns of a table with a row for each of `rows`; 0 of an empty one.
 ///
-/// **Errors**: the length expected, of a table whose last row is not whole, or that holds numbers of no row.
+/// **Errors**: the length expected, of a table whose last row is not whole, or that holds numbers
+/// of no row.
 pub(super) fn columns(len: usize, rows: usize) -> Result<usize, usize> {
     match len.checked_div(rows) {
         Some(columns) if columns * rows == len => Ok(columns),
@@ -159,7 +163,8 @@ pub(super) fn columns(len: usize, rows: usize) -> Result<usize, usize> {
 }
 
 impl<'a, T: Scalar> Public<'a, T> {
-    /// Joins configuration, candidates, features and tables: the one place where they are held against each other.
+    /// Joins configuration, candidates, features and tables: the one place where they are held
+    /// against each other.
     ///
     /// **Errors**: [`PublicError`] naming the first that does not fit.
     ///
@@ -238,8 +243,8 @@ impl<'a, T: Scalar> Public<'a, T> {
         }
     }
 
-    /// Without any table: features are computed when needed, as on a device. Own draws are by features
-    /// ([`OwnDraw::Features`]), at width 1.
+    /// Without any table: features are computed when needed, as on a device. Own draws are by
+    /// features ([`OwnDraw::Features`]), at width 1.
     ///
     /// **Errors**: as [`Public::new`].
     pub fn streamed(
@@ -325,7 +330,8 @@ impl<'a, T: Scalar> Public<'a, T> {
         }
     }
 
-    /// argmax of φ(x)·ω^(region of x), the lowest index among equals; `scratch` holds D + M numbers.
+    /// argmax of φ(x)·ω^(region of x), the lowest index among equals; `scratch` holds D + M
+    /// numbers.
     pub fn maximize(&self, regions: &Regions, weights: &[T], scratch: &mut [T]) -> Maximum<T> {
         let mut streaming = Streaming::begin();
         loop {
@@ -337,7 +343,8 @@ impl<'a, T: Scalar> Public<'a, T> {
         }
     }
 
-    /// At most `count` candidates of [`Public::maximize`]; all at once where their features are cached.
+    /// At most `count` candidates of [`Public::maximize`]; all at once where their features are
+    /// cached.
     pub(super) fn maximize_step(
         &self,
         streaming: &mut Streaming<T>,

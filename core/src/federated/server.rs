@@ -1,15 +1,18 @@
-//! The server: selects in secret, clips, sums in integers, charges, noises, broadcasts. It is one machine for every method:
-//! an [`Estimator`] says how uploads are encoded and what a release means.
+//! The server: selects in secret, clips, sums in integers, charges, noises, broadcasts. It is one
+//! machine for every method: an [`Estimator`] says how uploads are encoded and what a release
+//! means.
 //!
-//! A release takes two steps, so that a host can make the charge durable before anything leaves: [`ServerInput::Close`]
-//! answers [`ServerOutput::Charge`]; a ledger of the host writes it down and gives a receipt;
-//! [`ServerInput::Charged`] takes the receipt, draws the noise and answers [`ServerOutput::Broadcast`]. Who was selected,
-//! how many, and what was clipped never leave the server; its own flags, sums, noise and counters are wiped when the
-//! broadcast is over. Storage of collectors and copies of a [`Share`] are their owners' to wipe.
+//! A release takes two steps, so that a host can make the charge durable before anything leaves:
+//! [`ServerInput::Close`] answers [`ServerOutput::Charge`]; a ledger of the host writes it down and
+//! gives a receipt; [`ServerInput::Charged`] takes the receipt, draws the noise and answers
+//! [`ServerOutput::Broadcast`]. Who was selected, how many, and what was clipped never leave the
+//! server; its own flags, sums, noise and counters are wiped when the broadcast is over. Storage of
+//! collectors and copies of a [`Share`] are their owners' to wipe.
 //!
-//! Coins, sums, noise and receipt of a broadcast belong together: they are of one opening, which a nonce names, of one
-//! configuration, and of one kind of source. A restored server begins its broadcast again, because two releases from one
-//! sample cost more than two charges say; nothing of the opening before fits the new one.
+//! Coins, sums, noise and receipt of a broadcast belong together: they are of one opening, which a
+//! nonce names, of one configuration, and of one kind of source. A restored server begins its
+//! broadcast again, because two releases from one sample cost more than two charges say; nothing of
+//! the opening before fits the new one.
 //!
 //! The sums are integers: they do not depend on the order of uploads, on threads or on shards.
 
@@ -37,8 +40,9 @@ use crate::privacy::mechanism::gaussian::{GridGaussian, NoisePool, Sample};
 use crate::privacy::{Charge, Receipt};
 use crate::random::{NoiseSource, Provenance, SourceKind};
 
-/// What the server keeps between inputs, apart from its numbers: a few words. Prints nothing of the secret sample. Not
-/// `Clone`: two servers that go on from one state would release twice from one charge.
+/// What the server keeps between inputs, apart from its numbers: a few words. Prints nothing of the
+/// secret sample. Not `Clone`: two servers that go on from one state would release twice from one
+/// charge.
 ///
 /// **Example**: that of [`Server`].
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -51,7 +55,8 @@ pub struct ServerState {
     /// Never stored: they tell of the secret sample.
     #[serde(skip)]
     counters: Counters,
-    /// The opening of the broadcast that is collected, and how its coins were flipped. Never stored.
+    /// The opening of the broadcast that is collected, and how its coins were flipped. Never
+    /// stored.
     #[serde(skip)]
     opened: Option<(Opening, SourceKind)>,
     /// Answers of a helper that the sums hold. Never stored.
@@ -59,9 +64,10 @@ pub struct ServerState {
     answers: u32,
 }
 
-/// A stored state may be older than a release made from it. A server that resumes inside a broadcast opens it again with
-/// new coins and is charged again: a second release from the *same* sample would be charged as if it were a fresh one, and
-/// that is too little (two releases at (q, z) from one sample are one at (q, z/√2)).
+/// A stored state may be older than a release made from it. A server that resumes inside a
+/// broadcast opens it again with new coins and is charged again: a second release from the *same*
+/// sample would be charged as if it were a fresh one, and that is too little (two releases at (q,
+/// z) from one sample are one at (q, z/√2)).
 fn begin_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ServerPhase, D::Error> {
     Ok(match ServerPhase::deserialize(deserializer)? {
         ServerPhase::Collecting | ServerPhase::Charging => ServerPhase::Idle,
@@ -112,8 +118,8 @@ impl ServerState {
         self.releases
     }
 
-    /// What happened to the vectors of the broadcast that is collected: **not releasable**, for simulators. Zero when it
-    /// is over.
+    /// What happened to the vectors of the broadcast that is collected: **not releasable**, for
+    /// simulators. Zero when it is over.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -125,7 +131,8 @@ impl Default for ServerState {
     }
 }
 
-/// The server's numbers; [`storage_lens`] says how many for random draws, [`Estimator::released_len`] for any method. Prints their lengths, never what they hold.
+/// The server's numbers; [`storage_lens`] says how many for random draws,
+/// [`Estimator::released_len`] for any method. Prints their lengths, never what they hold.
 ///
 /// **Example**: that of [`Server`].
 pub struct ServerStorage<'a, T> {
@@ -156,7 +163,8 @@ pub fn storage_lens(config: &Config) -> (usize, usize, usize, usize) {
     (len, len, config.parameters().agents as usize, len)
 }
 
-/// The server at work: an estimator, state and numbers. The estimator of random draws is their [`Config`].
+/// The server at work: an estimator, state and numbers. The estimator of random draws is their
+/// [`Config`].
 ///
 /// ```
 /// use sordino_core::federated::{
@@ -189,7 +197,8 @@ pub struct Server<'a, T: Scalar, M: Estimator<T> = &'a Config> {
     method: M,
     state: &'a mut ServerState,
     storage: ServerStorage<'a, T>,
-    /// How the open release is encoded; nothing between releases of a method that has to be prepared.
+    /// How the open release is encoded; nothing between releases of a method that has to be
+    /// prepared.
     encoding: Option<M::Encoding>,
 }
 
@@ -205,10 +214,10 @@ impl<T: Scalar> Server<'_, T> {
 impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     /// Joins a state with the slices it has always had.
     ///
-    /// **Errors**: [`ServerError::Storage`]; [`ServerError::State`] for a stored state that makes no sense;
-    /// [`ServerError::Mechanism`] if the sums could overflow; [`ServerError::Reconfigured`] inside a release that was
-    /// opened under another configuration, other terms or another multiplier: its sums are on the grid that they were
-    /// collected on.
+    /// **Errors**: [`ServerError::Storage`]; [`ServerError::State`] for a stored state that makes
+    /// no sense; [`ServerError::Mechanism`] if the sums could overflow;
+    /// [`ServerError::Reconfigured`] inside a release that was opened under another configuration,
+    /// other terms or another multiplier: its sums are on the grid that they were collected on.
     pub fn attach(
         method: M,
         state: &'a mut ServerState,
@@ -277,7 +286,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         &self.method
     }
 
-    /// The share of the secret sample of some agents, for a collector inside the trust boundary. **Never leaves it**.
+    /// The share of the secret sample of some agents, for a collector inside the trust boundary.
+    /// **Never leaves it**.
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Range`].
     pub fn share(&self, agents: Range<u32>) -> Result<Share<&[u8]>, ServerError> {
@@ -299,8 +309,9 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
 
     /// Adds what a collector took, if it was made for this opening and can be what its agents sent.
     ///
-    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Partial`] with the reason; a sum
-    /// that would overflow ([`ServerError::Mechanism`]). Nothing changed then.
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Partial`]
+    /// with the reason; a sum that would overflow ([`ServerError::Mechanism`]). Nothing changed
+    /// then.
     pub fn merge<F: AsRef<[u8]>, S: AsRef<[i64]>>(
         &mut self,
         partial: &Partial<F, S>,
@@ -352,18 +363,19 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         }
     }
 
-    /// What the next release costs; nothing if it is not private. Offer it to the budget before [`ServerInput::Open`], in
-    /// the order of [`crate::privacy::budget`].
+    /// What the next release costs; nothing if it is not private. Offer it to the budget before
+    /// [`ServerInput::Open`], in the order of [`crate::privacy::budget`].
     ///
     /// **Errors**: [`ServerError::Mechanism`] if there is no mechanism for it.
     pub fn event(&self) -> Result<Option<Event>, ServerError> {
         self.method.event(self.state.broadcast)
     }
 
-    /// One step of the machine: one input in, one borrowed output out. `source` makes coins and noise.
+    /// One step of the machine: one input in, one borrowed output out. `source` makes coins and
+    /// noise.
     ///
-    /// **Errors**: [`ServerError`]; nothing left then, and nothing changed, but for a release that its method could not
-    /// take in: that begins again.
+    /// **Errors**: [`ServerError`]; nothing left then, and nothing changed, but for a release that
+    /// its method could not take in: that begins again.
     pub fn handle<S: NoiseSource>(
         &mut self,
         input: ServerInput<'_, T, S::Provenance>,
@@ -443,8 +455,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         }
     }
 
-    /// Line "select each agent independently with probability q, secretly": before any upload, in agent order. A mechanism
-    /// that does not sample flips no coin.
+    /// Line "select each agent independently with probability q, secretly": before any upload, in
+    /// agent order. A mechanism that does not sample flips no coin.
     fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<(), ServerError> {
         let (nonce, broadcast) = (source.nonce()?, self.state.broadcast);
         self.method.prepare(broadcast)?;
@@ -452,7 +464,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
             return Err(ServerError::Reconfigured { broadcast });
         };
         match encoding.mechanism() {
-            // What the coins were flipped with is remembered in the state, and asked for at the release.
+            // What the coins were flipped with is remembered in the state, and asked for at the
+            // release.
             Some(mechanism) if mechanism.flips_coins() => {
                 drop(mechanism.sample(source, self.storage.flags)?)
             }
@@ -528,7 +541,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         Ok((*mechanism, sample))
     }
 
-    /// What the noise of the open broadcast is drawn by, ahead and elsewhere; nothing if releases are not private.
+    /// What the noise of the open broadcast is drawn by, ahead and elsewhere; nothing if releases
+    /// are not private.
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting.
     #[cfg(feature = "alloc")]
@@ -555,11 +569,12 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         }
     }
 
-    /// As [`ServerInput::Charged`], with noise that was drawn ahead: no word is drawn here. Pool and receipt are spent, also
-    /// by a refusal, and the pool is wiped.
+    /// As [`ServerInput::Charged`], with noise that was drawn ahead: no word is drawn here. Pool
+    /// and receipt are spent, also by a refusal, and the pool is wiped.
     ///
-    /// **Errors**: [`ServerError::UnexpectedInput`] unless the charge was named; [`ServerError::OtherPool`],
-    /// [`ServerError::OtherReceipt`], [`ServerError::MixedSources`]. Nothing changed then, and nothing left.
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless the charge was named;
+    /// [`ServerError::OtherPool`], [`ServerError::OtherReceipt`], [`ServerError::MixedSources`].
+    /// Nothing changed then, and nothing left.
     #[cfg(feature = "alloc")]
     pub fn release_with<P: Provenance>(
         &mut self,
@@ -607,9 +622,9 @@ struct OpenRelease<'r, T, E> {
 }
 
 impl<'r, T: Scalar, E: Encoding> OpenRelease<'r, T, E> {
-    /// Line "add N(0, (zΔ)²I) and broadcast". The noise was drawn before the sums are touched; the divisor is the public
-    /// q, never a count; an empty sample releases pure noise. A failure after the receipt was taken releases nothing, and
-    /// the next attempt is charged again.
+    /// Line "add N(0, (zΔ)²I) and broadcast". The noise was drawn before the sums are touched; the
+    /// divisor is the public q, never a count; an empty sample releases pure noise. A failure after
+    /// the receipt was taken releases nothing, and the next attempt is charged again.
     fn release<P: Provenance, M: Estimator<T, Encoding = E>>(
         self,
         method: &mut M,

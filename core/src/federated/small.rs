@@ -1,9 +1,11 @@
 //! Uploads in 16 bits a number, for radios whose packets are small.
 //!
-//! The server clips every vector to r = S/√P and rounds it to integers before it adds it up (`privacy::encode`). A device
-//! may do the first of that itself: it clips to r, truncates to multiples of r/32767 and sends the multiples.
+//! The server clips every vector to r = S/√P and rounds it to integers before it adds it up
+//! (`privacy::encode`). A device may do the first of that itself: it clips to r, truncates to
+//! multiples of r/32767 and sends the multiples.
 //!
-//! **Equation**: qⱼ = trunc(32767·c·ωⱼ/r), c = 1/max(1, ‖ω‖/r); the server goes on with ω̃ⱼ = qⱼ·r/32767.
+//! **Equation**: qⱼ = trunc(32767·c·ωⱼ/r), c = 1/max(1, ‖ω‖/r); the server goes on with ω̃ⱼ =
+//! qⱼ·r/32767.
 //!
 //! **Layout** (little-endian), [`OVERHEAD`] + 2M bytes:
 //!
@@ -18,16 +20,19 @@
 //! | 2M | q₁ … q_M, signed |
 //! | 4 | CRC-32C of all before |
 //!
-//! **Privacy**: the sensitivity of a release is what it is for ordinary frames, whatever a device sends. *Proof.* Let the
-//! bytes be any. Either they are refused, and the upload counts as not received; or they decode to M numbers qⱼ·r/32767
-//! with |qⱼ| ≤ 2¹⁵, all finite, a function of these bytes and of public constants. The server gives them to the same
-//! [`Encoder`](crate::privacy::encode::Encoder) as any other vector, and what that adds is an integer vector u with
-//! Σu² ≤ K², checked exactly, or zero. Hence replacing the bytes by nothing moves the sums by at most K in L2. Nothing of
-//! this uses that the device clipped, truncated or was honest; the clip on the device only keeps the 16 bits from being
-//! spent on what the server would cut off. ∎
+//! **Privacy**: the sensitivity of a release is what it is for ordinary frames, whatever a device
+//! sends. *Proof.* Let the bytes be any. Either they are refused, and the upload counts as not
+//! received; or they decode to M numbers qⱼ·r/32767 with |qⱼ| ≤ 2¹⁵, all finite, a function of
+//! these bytes and of public constants. The server gives them to the same
+//! [`Encoder`](crate::privacy::encode::Encoder) as any other vector, and what that adds is an
+//! integer vector u with Σu² ≤ K², checked exactly, or zero. Hence replacing the bytes by nothing
+//! moves the sums by at most K in L2. Nothing of this uses that the device clipped, truncated or
+//! was honest; the clip on the device only keeps the 16 bits from being spent on what the server
+//! would cut off. ∎
 //!
-//! **Numerics**: |ω̃ⱼ − c·ωⱼ| ≤ r/32767. Truncation goes toward zero, so ‖ω̃‖ ≤ ‖c·ω‖ up to rounding and the server clips
-//! no vector that it would have kept. All in `f64`: devices that hold the same numbers send the same bytes.
+//! **Numerics**: |ω̃ⱼ − c·ωⱼ| ≤ r/32767. Truncation goes toward zero, so ‖ω̃‖ ≤ ‖c·ω‖ up to
+//! rounding and the server clips no vector that it would have kept. All in `f64`: devices that hold
+//! the same numbers send the same bytes.
 //!
 //! ```
 //! use sordino_core::federated::small::{self, OVERHEAD, SmallError};
@@ -77,7 +82,8 @@ pub const fn frame_len(features: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SmallError {
-    /// The configuration clips nothing, so there is no grid: a mean that protects nobody, or no uploads at all.
+    /// The configuration clips nothing, so there is no grid: a mean that protects nobody, or no
+    /// uploads at all.
     Unclipped,
     /// An entry that is not finite, or a vector too long to measure.
     NotFinite,
@@ -154,7 +160,8 @@ impl core::error::Error for SmallError {
 /// **Parameters**: `header` as for an ordinary frame; `weights` the M numbers of
 /// [`Output::Upload`](super::Output::Upload); `out` of [`frame_len`] bytes.
 ///
-/// **Errors**: [`SmallError::Unclipped`], [`SmallError::Features`], [`SmallError::NotFinite`], [`SmallError::Buffer`].
+/// **Errors**: [`SmallError::Unclipped`], [`SmallError::Features`], [`SmallError::NotFinite`],
+/// [`SmallError::Buffer`].
 pub fn encode<T: Scalar>(
     config: &Config,
     header: Header,
@@ -197,13 +204,14 @@ pub fn encode<T: Scalar>(
     Ok(needed)
 }
 
-/// Reads a small frame: the vector as the server goes on with it, and the header of the ordinary frame.
+/// Reads a small frame: the vector as the server goes on with it, and the header of the ordinary
+/// frame.
 ///
-/// **Parameters**: `expected` the header of an upload of this federation with the chain that the sender should know, of
-/// which agent, round and attempt do not count; `weights` M numbers.
+/// **Parameters**: `expected` the header of an upload of this federation with the chain that the
+/// sender should know, of which agent, round and attempt do not count; `weights` M numbers.
 ///
-/// **Errors**: [`SmallError`], all but [`SmallError::NotFinite`] and [`SmallError::Wire`]; `weights` is as it was, and so
-/// should the server be: such an upload was not received.
+/// **Errors**: [`SmallError`], all but [`SmallError::NotFinite`] and [`SmallError::Wire`];
+/// `weights` is as it was, and so should the server be: such an upload was not received.
 pub fn decode<T: Scalar>(
     config: &Config,
     expected: Header,
@@ -271,9 +279,11 @@ pub fn decode<T: Scalar>(
     })
 }
 
-/// Makes the ordinary frame of a small one, for a gateway between a radio and a server: returns its length.
+/// Makes the ordinary frame of a small one, for a gateway between a radio and a server: returns its
+/// length.
 ///
-/// **Parameters**: as of [`decode`]; `weights` M numbers of scratch; `out` of [`wire::frame_len_max`] bytes.
+/// **Parameters**: as of [`decode`]; `weights` M numbers of scratch; `out` of
+/// [`wire::frame_len_max`] bytes.
 ///
 /// **Errors**: those of [`decode`], [`SmallError::Wire`].
 pub fn widen<T: Scalar>(
@@ -297,7 +307,8 @@ fn radius(config: &Config) -> Result<f64, SmallError> {
     }
 }
 
-/// What stands for deployment, configuration and chain: against accidents, not adversaries, as the whole frame.
+/// What stands for deployment, configuration and chain: against accidents, not adversaries, as the
+/// whole frame.
 fn tag(header: &Header) -> u32 {
     let mut frame = Frame::leaf();
     frame.u64(header.deployment);

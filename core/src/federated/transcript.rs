@@ -1,13 +1,14 @@
 //! What an execution of a federation decided, as a chain of digests.
 //!
-//! **Layout**, version [`VERSION`] (little-endian, frozen by vectors): an agent's leaf is agent, round, number of
-//! observations (u32 each), then (candidate u32, value) each, then the length of the upload (u32, 0 if none) and its
-//! numbers. [`BLOCK`] consecutive agents (fewer in the last block) are a block; its leaf is its number (u32), its agents
-//! (u32) and their leaves in order. The frame of round t is d_{t−1}, t (u32), the leaves of the blocks in order, the
-//! length of the broadcast (u32) and its numbers.
+//! **Layout**, version [`VERSION`] (little-endian, frozen by vectors): an agent's leaf is agent,
+//! round, number of observations (u32 each), then (candidate u32, value) each, then the length of
+//! the upload (u32, 0 if none) and its numbers. [`BLOCK`] consecutive agents (fewer in the last
+//! block) are a block; its leaf is its number (u32), its agents (u32) and their leaves in order.
+//! The frame of round t is d_{t−1}, t (u32), the leaves of the blocks in order, the length of the
+//! broadcast (u32) and its numbers.
 //!
-//! **Cost** of putting a round together: 32 bytes from each block, not from each agent; a block is hashed where its
-//! agents are.
+//! **Cost** of putting a round together: 32 bytes from each block, not from each agent; a block is
+//! hashed where its agents are.
 //!
 //! **Example**: that of [`AgentLeaf`].
 
@@ -60,7 +61,8 @@ impl AgentLeaf {
     }
 }
 
-/// One step of the transcript that an agent takes part in: the queries of a round, or a contribution to a release.
+/// One step of the transcript that an agent takes part in: the queries of a round, or a
+/// contribution to a release.
 ///
 /// **Example**: that of [`steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +77,8 @@ pub struct Step {
 
 /// The steps of an epoch, in the order of the transcript.
 ///
-/// What agents of a federated prior or a campaign contribute has a step of its own; everywhere else it is given with the
-/// queries of its round.
+/// What agents of a federated prior or a campaign contribute has a step of its own; everywhere else
+/// it is given with the queries of its round.
 ///
 /// ```
 /// use sordino_core::federated::exchange::Protocol;
@@ -171,7 +173,8 @@ pub fn block_leaves(agents: &[Digest]) -> impl Iterator<Item = Digest> + '_ {
         .map(|(block, agents)| block_leaf(block as u32, agents))
 }
 
-/// The next element of the chain: round t after `previous`, with every block's leaf and the broadcast (empty if none).
+/// The next element of the chain: round t after `previous`, with every block's leaf and the
+/// broadcast (empty if none).
 pub fn link<T: Scalar>(
     previous: &Digest,
     round: u32,
@@ -192,7 +195,8 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// A campaign contributes twice before its first round, and goes on alone after the last release.
+    /// A campaign contributes twice before its first round, and goes on alone after the last
+    /// release.
     #[test]
     fn releases_without_rounds_between_them_are_steps_of_their_own() {
         use crate::federated::prior::{CampaignProtocol, Config, Parameters};
@@ -224,7 +228,8 @@ mod tests {
         assert_eq!(steps_max(&protocol), 3);
     }
 
-    /// The layout of the module's head, written out byte by byte for 1,025 agents: a whole block and one of one agent.
+    /// The layout of the module's head, written out byte by byte for 1,025 agents: a whole block
+    /// and one of one agent.
     #[test]
     fn a_round_is_hashed_block_by_block() {
         let agents: Vec<Digest> = (0..BLOCK + 1)

@@ -10,7 +10,8 @@ use zeroize::Zeroize;
 
 use super::partial::{Partial, Share};
 
-/// Numbers of the trust boundary in memory of their own, wiped when they are dropped. Prints their number.
+/// Numbers of the trust boundary in memory of their own, wiped when they are dropped. Prints their
+/// number.
 ///
 /// ```
 /// use sordino_core::federated::{Share, Wiped};

@@ -16,7 +16,8 @@ use super::{Kernel, Lengthscales, Radial, RadialKernel};
 use crate::linalg::slice;
 use crate::math::Scalar;
 
-/// A kernel whose parameters can be fitted. Parameters come in the order: lengthscales, then the signal variance.
+/// A kernel whose parameters can be fitted. Parameters come in the order: lengthscales, then the
+/// signal variance.
 pub trait LogGradient<T: Scalar>: Kernel<T> {
     /// Number of parameters.
     fn parameter_count(&self) -> usize;

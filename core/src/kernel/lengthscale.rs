@@ -24,7 +24,8 @@ pub trait Lengthscales<T: Scalar> {
     /// Free lengthscales: 1, or one per coordinate.
     fn count(&self) -> usize;
 
-    /// Adds weight · (the part of r² that lengthscale j scales) to outⱼ, for every j: −½ ∂r²/∂ln lengthscaleⱼ.
+    /// Adds weight · (the part of r² that lengthscale j scales) to outⱼ, for every j: −½ ∂r²/∂ln
+    /// lengthscaleⱼ.
     fn add_parts(&self, a: &[T], b: &[T], weight: T, out: &mut [T]);
 
     /// outᵢ ← r²(x, pointᵢ), bits of [`Lengthscales::squared_distance`].
@@ -59,7 +60,8 @@ pub(super) fn check_list<T: Scalar>(list: &[T]) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// One lengthscale for all coordinates. **Cost**: one multiplication after the sum of squared differences.
+/// One lengthscale for all coordinates. **Cost**: one multiplication after the sum of squared
+/// differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Isotropic<T> {
     lengthscale: T,
@@ -67,7 +69,8 @@ pub struct Isotropic<T> {
 }
 
 impl<T: Scalar> Isotropic<T> {
-    /// **Errors**: [`KernelError::Lengthscale`] unless positive and finite, its square and inverse square too.
+    /// **Errors**: [`KernelError::Lengthscale`] unless positive and finite, its square and inverse
+    /// square too.
     pub fn new(lengthscale: T) -> Result<Self, KernelError> {
         Ok(Isotropic {
             lengthscale,
@@ -96,7 +99,8 @@ impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
     #[cfg_attr(feature = "dispatch", inline(always))]
     #[cfg_attr(not(feature = "dispatch"), inline)]
     fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
-        // Small dimensions by name, so that the loop vectorises; sums in the order of `squared_distance`.
+        // Small dimensions by name, so that the loop vectorises; sums in the order of
+        // `squared_distance`.
         match *x {
             [x0] => {
                 for (p, out) in points.iter().zip(out) {
@@ -125,13 +129,14 @@ impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
     }
 }
 
-/// One lengthscale per coordinate, in storage of the caller. Coordinates beyond the list do not count.
+/// One lengthscale per coordinate, in storage of the caller. Coordinates beyond the list do not
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ard<S>(S);
 
 impl<S> Ard<S> {
-    /// **Errors**: [`KernelError::NoLengthscales`] for an empty list; [`KernelError::Lengthscale`] at the first value
-    /// that is not positive and finite, its square and inverse square too.
+    /// **Errors**: [`KernelError::NoLengthscales`] for an empty list; [`KernelError::Lengthscale`]
+    /// at the first value that is not positive and finite, its square and inverse square too.
     pub fn new<T: Scalar>(lengthscales: S) -> Result<Self, KernelError>
     where
         S: AsRef<[T]>,
@@ -165,11 +170,13 @@ impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for Ard<S> {
     }
 }
 
-/// One lengthscale per coordinate, given as 1/lengthscale²: no division for a distance. In storage of the caller, who has
-/// checked that they are positive and finite; coordinates beyond the list do not count.
+/// One lengthscale per coordinate, given as 1/lengthscale²: no division for a distance. In storage
+/// of the caller, who has checked that they are positive and finite; coordinates beyond the list do
+/// not count.
 ///
-/// On an axis whose bit is set in `categories` two coordinates are equal, or at distance 1 from each other: √2 times less
-/// than if each choice had an axis of its own, so the kernel is positive definite as that one is.
+/// On an axis whose bit is set in `categories` two coordinates are equal, or at distance 1 from
+/// each other: √2 times less than if each choice had an axis of its own, so the kernel is positive
+/// definite as that one is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InverseSquares<S> {
     /// 1/lengthscale² of each axis.

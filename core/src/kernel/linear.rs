@@ -13,8 +13,8 @@ use crate::math::Scalar;
 
 /// k(x, x') = s² Σ xᵢx'ᵢ/lengthscaleᵢ²; one lengthscale for all coordinates or one each.
 ///
-/// The functions are w·x with w ~ N(0, s²/lengthscale²): no more than D of them are independent, so that without
-/// observation noise the D + 1st observation is refused or merged.
+/// The functions are w·x with w ~ N(0, s²/lengthscale²): no more than D of them are independent, so
+/// that without observation noise the D + 1st observation is refused or merged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear<T, S> {
     lengthscales: S,
@@ -22,7 +22,8 @@ pub struct Linear<T, S> {
 }
 
 impl<T: Scalar, S: AsRef<[T]>> Linear<T, S> {
-    /// `lengthscales`: one for all coordinates, or one each, in units of the inputs; `signal_variance` in y².
+    /// `lengthscales`: one for all coordinates, or one each, in units of the inputs;
+    /// `signal_variance` in y².
     ///
     /// **Errors**: [`KernelError`] unless all are positive and finite.
     pub fn new(lengthscales: S, signal_variance: T) -> Result<Self, KernelError> {

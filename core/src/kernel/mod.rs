@@ -12,8 +12,8 @@
 //! | [`gradient`] | ∂k/∂ln of lengthscales and signal variance |
 //! | [`lengthscale`] | one lengthscale for all coordinates, or one each (ARD), borrowed from the caller |
 //!
-//! s² is the signal variance, unit y². Distances are formed from differences, never from norms: coincident points are
-//! at distance exactly 0.
+//! s² is the signal variance, unit y². Distances are formed from differences, never from norms:
+//! coincident points are at distance exactly 0.
 //!
 //! **Example**: that of [`squared_exponential`].
 
@@ -40,7 +40,8 @@ pub use table::Table;
 
 use crate::math::Scalar;
 
-/// A covariance function. Points are slices of equal length; the surrogates check lengths, a kernel does not.
+/// A covariance function. Points are slices of equal length; the surrogates check lengths, a kernel
+/// does not.
 pub trait Kernel<T: Scalar> {
     /// Covariance k(a, b), unit y².
     fn covariance(&self, a: &[T], b: &[T]) -> T;
@@ -48,8 +49,8 @@ pub trait Kernel<T: Scalar> {
     /// Prior variance k(x, x), unit y².
     fn variance(&self, x: &[T]) -> T;
 
-    /// outᵢ ← k(x, pointᵢ) for the leading points of a row-major list of `x.len()` columns; as many as both `points`
-    /// and `out` hold.
+    /// outᵢ ← k(x, pointᵢ) for the leading points of a row-major list of `x.len()` columns; as many
+    /// as both `points` and `out` hold.
     ///
     /// **Numerics**: every entry has exactly the bits of [`Kernel::covariance`].
     fn covariances(&self, x: &[T], points: &[T], out: &mut [T]) {
@@ -62,8 +63,8 @@ pub trait Kernel<T: Scalar> {
         }
     }
 
-    /// [`Kernel::covariances`] of every input with the points, a row of `width` numbers each. Points are of `dim`
-    /// coordinates; entries for which there is no point hold any number.
+    /// [`Kernel::covariances`] of every input with the points, a row of `width` numbers each.
+    /// Points are of `dim` coordinates; entries for which there is no point hold any number.
     ///
     /// **Numerics**: as [`Kernel::covariances`].
     fn covariance_rows(&self, inputs: &[T], points: &[T], dim: usize, width: usize, out: &mut [T]) {

@@ -14,8 +14,8 @@ pub trait Radial {
     /// −2 dρ/d(r²), so that ∂k/∂ln lengthscaleᵢ = s² · steepness · (xᵢ − x'ᵢ)²/lengthscaleᵢ².
     fn steepness<T: Scalar>(&self, r2: T) -> T;
 
-    /// Replaces each r² by s² ρ(r²), the bits of [`Radial::correlation`]. Runs inside of a kernel of [`dispatch`]:
-    /// `#[inline(always)]`.
+    /// Replaces each r² by s² ρ(r²), the bits of [`Radial::correlation`]. Runs inside of a kernel
+    /// of [`dispatch`]: `#[inline(always)]`.
     #[cfg_attr(feature = "dispatch", inline(always))]
     #[cfg_attr(not(feature = "dispatch"), inline)]
     fn covariances<T: Scalar>(&self, signal_variance: T, values: &mut [T]) {
@@ -25,8 +25,9 @@ pub trait Radial {
     }
 }
 
-/// A stationary kernel of shape `F` with lengthscales `L`; use it by the names [`SquaredExponential`], [`Matern12`],
-/// [`Matern32`], [`Matern52`] and, where the shape is chosen at run time, [`StationaryKernel`].
+/// A stationary kernel of shape `F` with lengthscales `L`; use it by the names
+/// [`SquaredExponential`], [`Matern12`], [`Matern32`], [`Matern52`] and, where the shape is chosen
+/// at run time, [`StationaryKernel`].
 ///
 /// [`SquaredExponential`]: super::SquaredExponential
 /// [`Matern12`]: super::Matern12
@@ -52,7 +53,8 @@ impl<T: Scalar, F: Radial + Default> RadialKernel<T, F, Isotropic<T>> {
 impl<T: Scalar, S: AsRef<[T]>, F: Radial + Default> RadialKernel<T, F, Ard<S>> {
     /// One lengthscale per coordinate (ARD), in storage of the caller; `signal_variance` in y².
     ///
-    /// **Errors**: [`KernelError`] unless all are positive and finite and there is at least one lengthscale.
+    /// **Errors**: [`KernelError`] unless all are positive and finite and there is at least one
+    /// lengthscale.
     pub fn ard(lengthscales: S, signal_variance: T) -> Result<Self, KernelError> {
         Self::build(F::default(), Ard::new(lengthscales)?, signal_variance)
     }
@@ -124,7 +126,8 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> Kernel<T> for RadialKernel<T, F, 
         );
     }
 
-    // All distances, then all exponentials: a row of a few is not long enough to hide what one takes.
+    // All distances, then all exponentials: a row of a few is not long enough to hide what one
+    // takes.
     fn covariance_rows(&self, inputs: &[T], points: &[T], dim: usize, width: usize, out: &mut [T]) {
         dispatch::run(
             #[inline(always)]

@@ -56,7 +56,8 @@ pub struct Product<A, B> {
 }
 
 impl<A, B> Product<A, B> {
-    /// `first` sees coordinates before `split`, `second` the others; a shorter point gives `second` nothing.
+    /// `first` sees coordinates before `split`, `second` the others; a shorter point gives `second`
+    /// nothing.
     pub fn new(split: usize, first: A, second: B) -> Self {
         Product {
             split,

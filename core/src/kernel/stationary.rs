@@ -53,7 +53,8 @@ impl Stationary {
         }
     }
 
-    /// 2ν, the degrees of freedom of the spectral density's Student t; none for the squared exponential (normal).
+    /// 2ν, the degrees of freedom of the spectral density's Student t; none for the squared
+    /// exponential (normal).
     pub const fn degrees_of_freedom(self) -> Option<u32> {
         match self {
             Stationary::SquaredExponential => None,
@@ -118,7 +119,8 @@ impl<T: Scalar> StationaryKernel<T> {
 impl<T: Scalar, S: AsRef<[T]>> StationaryKernel<T, Ard<S>> {
     /// The kernel of `shape` with one lengthscale per coordinate, in storage of the caller.
     ///
-    /// **Errors**: [`KernelError`] unless all are positive and finite and there is at least one lengthscale.
+    /// **Errors**: [`KernelError`] unless all are positive and finite and there is at least one
+    /// lengthscale.
     pub fn ard_with_shape(
         shape: Stationary,
         lengthscales: S,

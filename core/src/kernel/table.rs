@@ -1,4 +1,5 @@
-//! An explicit covariance matrix over a finite domain: sensors, stocks, anything with indices instead of coordinates.
+//! An explicit covariance matrix over a finite domain: sensors, stocks, anything with indices
+//! instead of coordinates.
 //!
 //! ```
 //! use sordino_core::kernel::{Kernel, Table};
@@ -22,10 +23,11 @@ pub struct Table<T, S> {
 }
 
 impl<T: Scalar, S: AsRef<[T]>> Table<T, S> {
-    /// `matrix`: size × size numbers, row-major, symmetric to the bit, finite, with positive diagonal, unit y². That it
-    /// is positive definite is not checked here; a surrogate finds out.
+    /// `matrix`: size × size numbers, row-major, symmetric to the bit, finite, with positive
+    /// diagonal, unit y². That it is positive definite is not checked here; a surrogate finds out.
     ///
-    /// **Errors**: [`KernelError::TableLength`], [`KernelError::TableEntry`] naming the first offending entry.
+    /// **Errors**: [`KernelError::TableLength`], [`KernelError::TableEntry`] naming the first
+    /// offending entry.
     pub fn new(size: usize, matrix: S) -> Result<Self, KernelError> {
         let entries = matrix.as_ref();
         if size == 0 || entries.len() != size * size {

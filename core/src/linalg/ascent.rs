@@ -1,19 +1,23 @@
 //! Maximisation of a smooth function over a box by a quasi-Newton method, one evaluation at a time.
 //!
-//! **Equation**: the direction is H∇f on the axes that are free (not held by a bound that the gradient pushes against), H
-//! the inverse of the negative Hessian, updated by BFGS where s·y > 0; the step is cut by interpolation until
-//! f grows by 10⁻⁴ of what the gradient promises (Armijo). Points are clamped to the box (projection).
+//! **Equation**: the direction is H∇f on the axes that are free (not held by a bound that the
+//! gradient pushes against), H the inverse of the negative Hessian, updated by BFGS where s·y > 0;
+//! the step is cut by interpolation until f grows by 10⁻⁴ of what the gradient promises (Armijo).
+//! Points are clamped to the box (projection).
 //!
-//! **Source**: Nocedal and Wright 2006, equations 6.17 and 6.20, section 3.1; Bertsekas 1982 for the projection.
+//! **Source**: Nocedal and Wright 2006, equations 6.17 and 6.20, section 3.1; Bertsekas 1982 for
+//! the projection.
 //!
-//! The caller evaluates: whether there is a further point to look at is in what [`Ascent`] answers, so a search can stop
-//! and go on after any evaluation, with the same bits. The numbers lie in a slice of the caller.
+//! The caller evaluates: whether there is a further point to look at is in what [`Ascent`] answers,
+//! so a search can stop and go on after any evaluation, with the same bits. The numbers lie in a
+//! slice of the caller.
 
 use super::slice::{self, at, head_mut, set};
 use super::{dot, packed_len};
 use crate::math::Scalar;
 
-/// Numbers of storage for `count` parameters: best point, its gradient, trial point, direction and the packed H.
+/// Numbers of storage for `count` parameters: best point, its gradient, trial point, direction and
+/// the packed H.
 pub(crate) const fn storage_len(count: usize) -> usize {
     4 * count + packed_len(count)
 }
@@ -71,8 +75,9 @@ fn split<T>(storage: &mut [T], count: usize) -> Parts<'_, T> {
 }
 
 impl<T: Scalar> Ascent<T> {
-    /// Begins at the point that [`Ascent::trial_mut`] will hold. `first` and `reach` bound the first and every move of a
-    /// parameter; a step that promises, or brought twice, less than `tolerance` is the last.
+    /// Begins at the point that [`Ascent::trial_mut`] will hold. `first` and `reach` bound the
+    /// first and every move of a parameter; a step that promises, or brought twice, less than
+    /// `tolerance` is the last.
     pub(crate) fn new(count: usize, first: T, reach: T, tolerance: T) -> Self {
         let value = -T::INFINITY;
         Ascent {
@@ -139,7 +144,8 @@ impl<T: Scalar> Ascent<T> {
         if !(promised > self.tolerance * T::from_f64(0.1)) {
             return Looked::Ended;
         }
-        // The parabola through the value, its slope and the new value; at least a tenth, at most a half.
+        // The parabola through the value, its slope and the new value; at least a tenth, at most a
+        // half.
         let lost = promised + (self.value - value);
         let cut = if lost.is_finite() {
             T::from_f64(0.5) * promised / lost
@@ -154,7 +160,8 @@ impl<T: Scalar> Ascent<T> {
         }
     }
 
-    /// Takes in the gradient at the trial point, which is the new best: the next one is proposed, or the search has ended.
+    /// Takes in the gradient at the trial point, which is the new best: the next one is proposed,
+    /// or the search has ended.
     pub(crate) fn accept(
         &mut self,
         value: T,

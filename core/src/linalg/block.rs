@@ -1,8 +1,9 @@
 //! Forward substitution for several right-hand sides side by side, with the bits of one at a time.
 //!
-//! `block[i]` holds entry i of each of the W columns. One entry of the factor is used W times; the lanes of the
-//! fixed-order sum are taken one after the other, so that W partial sums stay in registers. Where registers are wide
-//! two (AVX2) or four (AVX-512) rows of the factor share what is loaded of the block.
+//! `block[i]` holds entry i of each of the W columns. One entry of the factor is used W times; the
+//! lanes of the fixed-order sum are taken one after the other, so that W partial sums stay in
+//! registers. Where registers are wide two (AVX2) or four (AVX-512) rows of the factor share what
+//! is loaded of the block.
 
 use super::dot::{LANES, tree};
 use super::packed_len;
@@ -46,8 +47,8 @@ pub(crate) fn solve_here<T: Scalar, const W: usize>(
     }
 }
 
-/// Rows i..i+4, i a multiple of 4. `None` if the slices do not hold them. The block comes whole, see
-/// [`super::lower`]'s function of this name.
+/// Rows i..i+4, i a multiple of 4. `None` if the slices do not hold them. The block comes whole,
+/// see [`super::lower`]'s function of this name.
 #[inline(always)]
 fn solve_four_rows<T: Scalar, const W: usize>(
     width: Width,
@@ -149,8 +150,8 @@ fn solve_singly<T: Scalar, const W: usize>(factor: &[T], block: &mut [[T; W]], s
 
 /// R⁻ᵀ times the block, in its place; R of order `block.len()`, packed as in [`super::root`].
 ///
-/// [`super::root::solve_transposed`] subtracts from the entries that follow; here each entry gathers what is subtracted
-/// from it, in the same order.
+/// [`super::root::solve_transposed`] subtracts from the entries that follow; here each entry
+/// gathers what is subtracted from it, in the same order.
 pub(crate) fn solve_root_transposed<T: Scalar, const W: usize>(root: &[T], block: &mut [[T; W]]) {
     dispatch::run(
         #[inline(always)]
@@ -249,7 +250,8 @@ fn accumulate<T: Scalar, const W: usize>(mut sum: [T; W], l: T, v: &[T; W]) -> [
     sum
 }
 
-/// Lane `LANE` of the sums. A function of its own: the accumulators stay in registers only as its locals.
+/// Lane `LANE` of the sums. A function of its own: the accumulators stay in registers only as its
+/// locals.
 #[inline(never)]
 fn lane<T: Scalar, const W: usize, const LANE: usize>(l: &[T], block: &[[T; W]]) -> [T; W] {
     let mut sum = [T::ZERO; W];

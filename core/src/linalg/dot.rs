@@ -4,8 +4,8 @@ use super::slice::{self, head, head_mut, quarters};
 use crate::dispatch::{self, Width};
 use crate::math::Scalar;
 
-/// Lanes of every reduction. Four is two to seven times faster than one on x86-64 and free on a Cortex-M; the number
-/// is part of the bit contract.
+/// Lanes of every reduction. Four is two to seven times faster than one on x86-64 and free on a
+/// Cortex-M; the number is part of the bit contract.
 pub(super) const LANES: usize = 4;
 
 #[inline(always)]
@@ -13,7 +13,8 @@ pub(super) fn tree<T: Scalar>(lane: [T; LANES]) -> T {
     (lane[0] + lane[1]) + (lane[2] + lane[3])
 }
 
-/// lane + a·b, lane by lane. By value: accumulators that are updated in place stay scalar or in memory.
+/// lane + a·b, lane by lane. By value: accumulators that are updated in place stay scalar or in
+/// memory.
 #[inline(always)]
 pub(super) fn accumulate<T: Scalar>(
     mut lane: [T; LANES],
@@ -48,7 +49,8 @@ fn finish<T: Scalar>(mut lane: [T; LANES], a: &[T], b: &[T]) -> [T; LANES] {
 
 /// Σ aᵢbᵢ over the shorter length.
 ///
-/// **Numerics**: element i is added to lane i mod 4, each lane in order of i; the lanes are summed as (0+1)+(2+3).
+/// **Numerics**: element i is added to lane i mod 4, each lane in order of i; the lanes are summed
+/// as (0+1)+(2+3).
 #[cfg_attr(feature = "dispatch", inline(always))]
 #[cfg_attr(not(feature = "dispatch"), inline)]
 pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
@@ -62,8 +64,8 @@ pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
     tree(finish(lane, a_rest, b_rest))
 }
 
-/// [`dot`] of long slices, the same bits. A device, without vectors, takes two chunks a turn: fewer instructions from some
-/// twenty numbers on, more for the short rows of an optimizer that begins.
+/// [`dot`] of long slices, the same bits. A device, without vectors, takes two chunks a turn: fewer
+/// instructions from some twenty numbers on, more for the short rows of an optimizer that begins.
 #[inline(always)]
 pub(super) fn dot_long<T: Scalar>(a: &[T], b: &[T]) -> T {
     if cfg!(feature = "dispatch") {
@@ -90,8 +92,8 @@ pub fn sum_of_squares<T: Scalar>(a: &[T]) -> T {
     dot(a, a)
 }
 
-/// Σ (aᵢ − bᵢ)² over the shorter length, serial: the dimension of an input is small, and differences keep coincident
-/// points at distance exactly 0.
+/// Σ (aᵢ − bᵢ)² over the shorter length, serial: the dimension of an input is small, and
+/// differences keep coincident points at distance exactly 0.
 #[cfg_attr(feature = "dispatch", inline(always))]
 #[cfg_attr(not(feature = "dispatch"), inline)]
 pub fn squared_distance<T: Scalar>(a: &[T], b: &[T]) -> T {
@@ -135,10 +137,11 @@ pub fn axpy<T: Scalar>(a: T, x: &[T], y: &mut [T]) {
 
 /// out ← A·x for a row-major A of `out.len()` rows and `x.len()` columns.
 ///
-/// **Numerics**: every entry has exactly the bits of [`dot`] of its row; rows advance together only for speed, four of them,
-/// eight where vectors are wide.
+/// **Numerics**: every entry has exactly the bits of [`dot`] of its row; rows advance together only
+/// for speed, four of them, eight where vectors are wide.
 ///
-/// **Panics**: never; rows that `matrix` does not hold in full read as missing and leave `out` as it was.
+/// **Panics**: never; rows that `matrix` does not hold in full read as missing and leave `out` as
+/// it was.
 pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
     dispatch::run_short(
         #[inline(always)]
@@ -187,8 +190,8 @@ pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &
     }
 }
 
-/// Rows whose lanes wait in memory until they are added up, all in one loop: next to the products of its row, the sum of a
-/// row's lanes would be a tenth of the time.
+/// Rows whose lanes wait in memory until they are added up, all in one loop: next to the products
+/// of its row, the sum of a row's lanes would be a tenth of the time.
 const WAITING: usize = 64;
 
 /// [`dot`] of some eights of rows, at most [`WAITING`] rows.
@@ -240,8 +243,8 @@ pub(super) fn dot_eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &
     [s0, s1, s2, s3, s4, s5, s6, s7]
 }
 
-/// The lanes of [`dot`] for eight rows at once, over the whole chunks: as many chains of additions as keep two wide adders
-/// busy.
+/// The lanes of [`dot`] for eight rows at once, over the whole chunks: as many chains of additions
+/// as keep two wide adders busy.
 #[inline(always)]
 pub(super) fn eight_rows<T: Scalar>(
     upper: [&[T]; 4],
@@ -270,8 +273,8 @@ pub(super) fn eight_rows<T: Scalar>(
     [l0, l1, l2, l3, l4, l5, l6, l7]
 }
 
-/// The lanes of [`dot`] for four rows at once, over the whole chunks: x is read once, and four chains of additions hide
-/// each other's latency.
+/// The lanes of [`dot`] for four rows at once, over the whole chunks: x is read once, and four
+/// chains of additions hide each other's latency.
 #[inline(always)]
 pub(super) fn four_rows<T: Scalar>(
     r0: &[T],
@@ -294,9 +297,10 @@ pub(super) fn four_rows<T: Scalar>(
     [l0, l1, l2, l3]
 }
 
-/// What is left after the last whole chunk of four rows, and their tree sums. Not inlined where there are vectors: seen
-/// together with the loop before it, it makes compilers pair lanes of different rows, which do not lie beside each other in
-/// memory. A Cortex-M has none, and saves the way through memory.
+/// What is left after the last whole chunk of four rows, and their tree sums. Not inlined where
+/// there are vectors: seen together with the loop before it, it makes compilers pair lanes of
+/// different rows, which do not lie beside each other in memory. A Cortex-M has none, and saves the
+/// way through memory.
 #[cfg_attr(target_arch = "arm", inline(always))]
 #[cfg_attr(not(target_arch = "arm"), inline(never))]
 fn close<T: Scalar>(lanes: &[[T; LANES]; 4], rows: [&[T]; 4], x: &[T]) -> [T; 4] {

@@ -1,7 +1,7 @@
 //! The growing Cholesky factor: A = LLᵀ with L lower triangular, packed by rows.
 //!
-//! No library has it: dense factors are square and cannot grow by a row in place. All functions take the packed
-//! slice and the order `n` in use; the slice may be longer.
+//! No library has it: dense factors are square and cannot grow by a row in place. All functions
+//! take the packed slice and the order `n` in use; the slice may be longer.
 //!
 //! ```
 //! use sordino_core::linalg::lower::{factor, ln_det, solve, solve_transposed};
@@ -24,7 +24,8 @@ pub use super::lower_update::{delete_row, rank_one_downdate, rank_one_update};
 use crate::dispatch::{self, Width};
 use crate::math::Scalar;
 
-/// Row `i` of a packed lower triangle, i+1 numbers, the diagonal last. Empty if the slice does not hold it.
+/// Row `i` of a packed lower triangle, i+1 numbers, the diagonal last. Empty if the slice does not
+/// hold it.
 #[inline]
 pub fn row<T>(factor: &[T], i: usize) -> &[T] {
     let start = packed_len(i);
@@ -42,8 +43,9 @@ pub fn row_mut<T>(factor: &mut [T], i: usize) -> &mut [T] {
 ///
 /// **Equation**: l = L⁻¹a, pivot² = aₙₙ − l·l.
 ///
-/// **Errors**: [`NotPositiveDefinite`] if not pivot² > `threshold` (NaN included); the row then holds (l, aₙₙ) and
-/// rows before it are untouched, so that the caller may repair and try [`finish_row`] again.
+/// **Errors**: [`NotPositiveDefinite`] if not pivot² > `threshold` (NaN included); the row then
+/// holds (l, aₙₙ) and rows before it are untouched, so that the caller may repair and try
+/// [`finish_row`] again.
 ///
 /// **Cost**: n² + O(n) flops.
 pub fn append_row<T: Scalar>(
@@ -87,8 +89,10 @@ pub fn finish_row<T: Scalar>(row: &mut [T], threshold: T) -> Result<T, NotPositi
 
 /// b ← L⁻¹b for the leading `b.len()` rows. **Cost**: n² flops.
 ///
-/// **Numerics**: entry i has the bits of (bᵢ − [`dot`](lᵢ, b before i))/pivot; four rows advance together only for speed.
-// On a device one function with a frame of its own: copies of it in its callers cost them stack and flash.
+/// **Numerics**: entry i has the bits of (bᵢ − [`dot`](lᵢ, b before i))/pivot; four rows advance
+/// together only for speed.
+// On a device one function with a frame of its own: copies of it in its callers cost them stack and
+// flash.
 #[cfg_attr(feature = "dispatch", inline)]
 #[cfg_attr(not(feature = "dispatch"), inline(never))]
 pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
@@ -136,8 +140,8 @@ pub(crate) fn solve_here<T: Scalar>(width: Width, factor: &[T], b: &mut [T]) {
     }
 }
 
-/// Row n ← L⁻¹ row n for several packed factors of order n, each at the front of `stride` numbers of `factors`: the bits of
-/// [`solve`] of each.
+/// Row n ← L⁻¹ row n for several packed factors of order n, each at the front of `stride` numbers
+/// of `factors`: the bits of [`solve`] of each.
 ///
 /// A substitution waits for its own quotients most of the time; the others are computed meanwhile.
 pub(crate) fn solve_side_by_side<T: Scalar>(factors: &mut [T], stride: usize, n: usize) {
@@ -174,9 +178,10 @@ pub(crate) fn solve_side_by_side<T: Scalar>(factors: &mut [T], stride: usize, n:
 
 /// Rows i..i+4 of a forward substitution, i a multiple of 4. `None` if the slices do not hold them.
 ///
-/// `b` comes whole. Given as what is done and what is not, two slices that the compiler takes for disjoint, rustc 1.95
-/// (LLVM 22.1.2) reads what is done before the loop over i, although the turn before wrote it: wrong numbers on Cortex-M0
-/// and wasm, found by `surrogate::pathwise` of the digests.
+/// `b` comes whole. Given as what is done and what is not, two slices that the compiler takes for
+/// disjoint, rustc 1.95 (LLVM 22.1.2) reads what is done before the loop over i, although the turn
+/// before wrote it: wrong numbers on Cortex-M0 and wasm, found by `surrogate::pathwise` of the
+/// digests.
 #[inline(always)]
 fn solve_four_rows<T: Scalar>(rows: &[T], b: &mut [T], i: usize) -> Option<()> {
     let ([l0, l1, l2, l3], corner) = four_of(rows, i)?;
@@ -211,7 +216,8 @@ fn solve_eight_rows<T: Scalar>(rows: &[T], b: &mut [T], i: usize) -> Option<()> 
 /// The last entries of four rows: from the column of the first pivot on.
 type Corner<'a, T> = (&'a [T; 1], &'a [T; 2], &'a [T; 3], &'a [T; 4]);
 
-/// Four packed rows, the first of which has `i` numbers before its pivot: as many of each, and their corner.
+/// Four packed rows, the first of which has `i` numbers before its pivot: as many of each, and
+/// their corner.
 #[inline(always)]
 fn four_of<T>(rows: &[T], i: usize) -> Option<([&[T]; 4], Corner<'_, T>)> {
     let (r0, rows) = rows.split_at_checked(i + 1)?;
@@ -224,14 +230,15 @@ fn four_of<T>(rows: &[T], i: usize) -> Option<([&[T]; 4], Corner<'_, T>)> {
     Some(([l0, l1, l2, l3], (c0, c1, c2, c3)))
 }
 
-/// [`finish_four`] in a function of its own: seen together with the loop over eight rows, it makes compilers pair lanes of
-/// different rows, which do not lie beside each other in memory.
+/// [`finish_four`] in a function of its own: seen together with the loop over eight rows, it makes
+/// compilers pair lanes of different rows, which do not lie beside each other in memory.
 #[inline(never)]
 fn finish_four_apart<T: Scalar>(corner: Corner<'_, T>, lanes: &[[T; 4]; 4], b: [T; 4]) -> [T; 4] {
     finish_four(corner, lanes, b)
 }
 
-/// Four entries of a substitution, whose rows have the lanes of all columns before the corner. By value: see above.
+/// Four entries of a substitution, whose rows have the lanes of all columns before the corner. By
+/// value: see above.
 #[inline(always)]
 fn finish_four<T: Scalar>(corner: Corner<'_, T>, lanes: &[[T; 4]; 4], b: [T; 4]) -> [T; 4] {
     let ([a00], [a10, a11], [a20, a21, a22], [a30, a31, a32, a33]) = corner;
@@ -278,8 +285,8 @@ fn solve_transposed_here<T: Scalar>(factor: &[T], b: &mut [T]) {
 
 /// Factors the packed lower triangle of a symmetric matrix of order `n` in place.
 ///
-/// **Errors**: [`NotPositiveDefinite`] at the first row whose squared pivot does not exceed `threshold`.
-/// **Cost**: n³/3 flops.
+/// **Errors**: [`NotPositiveDefinite`] at the first row whose squared pivot does not exceed
+/// `threshold`. **Cost**: n³/3 flops.
 pub fn factor<T: Scalar>(
     matrix: &mut [T],
     n: usize,

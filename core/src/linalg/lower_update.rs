@@ -1,16 +1,18 @@
-//! Changes of a packed Cholesky factor that are not appends: rank-one updates and downdates, deletion of a row.
+//! Changes of a packed Cholesky factor that are not appends: rank-one updates and downdates,
+//! deletion of a row.
 
 use super::slice::{at, head_mut, move_back, part_mut, split};
 use super::{NotPositiveDefinite, packed_len};
 use crate::math::Scalar;
 
-/// A ← A + vvᵀ on the trailing block of A = LLᵀ whose first row is `first`; v, of `v.len()` numbers, is destroyed.
+/// A ← A + vvᵀ on the trailing block of A = LLᵀ whose first row is `first`; v, of `v.len()`
+/// numbers, is destroyed.
 ///
-/// `rhs` is what stands beside L: with Lz = y it holds z from `first` on, and after the rotations L'z' = y' where
-/// y' = y + v·`extra`; pass empty slice and zero if there is none.
+/// `rhs` is what stands beside L: with Lz = y it holds z from `first` on, and after the rotations
+/// L'z' = y' where y' = y + v·`extra`; pass empty slice and zero if there is none.
 ///
-/// **Numerics**: Givens rotations, backward stable; never fails for finite input.
-/// **Cost**: 3m² + O(m) flops, m square roots, m = `v.len()`. **Source**: Gill, Golub, Murray and Saunders 1974.
+/// **Numerics**: Givens rotations, backward stable; never fails for finite input. **Cost**: 3m² +
+/// O(m) flops, m square roots, m = `v.len()`. **Source**: Gill, Golub, Murray and Saunders 1974.
 pub fn rank_one_update<T: Scalar>(
     factor: &mut [T],
     first: usize,
@@ -48,10 +50,11 @@ pub fn rank_one_update<T: Scalar>(
     }
 }
 
-/// A ← A − vvᵀ on the trailing block whose first row is `first`; v is destroyed. A downdate can be impossible.
+/// A ← A − vvᵀ on the trailing block whose first row is `first`; v is destroyed. A downdate can be
+/// impossible.
 ///
-/// **Errors**: [`NotPositiveDefinite`] unless 1 − ‖L⁻¹v‖² > `threshold`, decided before anything is changed; the caller
-/// then factors it again.
+/// **Errors**: [`NotPositiveDefinite`] unless 1 − ‖L⁻¹v‖² > `threshold`, decided before anything is
+/// changed; the caller then factors it again.
 ///
 /// **Parameters**: `scratch` holds `v.len()` numbers.
 /// **Cost**: 5m² + O(m) flops. **Source**: LINPACK dchdd (Stewart 1979).
@@ -62,7 +65,8 @@ pub fn rank_one_downdate<T: Scalar>(
     scratch: &mut [T],
     threshold: T,
 ) -> Result<(), NotPositiveDefinite> {
-    // p = L⁻¹v over the trailing block, column by column, in `v`'s place; `scratch` then becomes the swept row.
+    // p = L⁻¹v over the trailing block, column by column, in `v`'s place; `scratch` then becomes
+    // the swept row.
     let m = v.len();
     for i in 0..m {
         let start = packed_len(first + i) + first;
@@ -82,7 +86,8 @@ pub fn rank_one_downdate<T: Scalar>(
             threshold: threshold.to_f64(),
         });
     }
-    // Rotations that carry (p, √rest) to (0, 1), from the last entry up, applied to the columns of (L, 0).
+    // Rotations that carry (p, √rest) to (0, 1), from the last entry up, applied to the columns of
+    // (L, 0).
     let mut alpha = rest.sqrt();
     let swept = match scratch.get_mut(..m) {
         Some(swept) => swept,
@@ -111,10 +116,11 @@ pub fn rank_one_downdate<T: Scalar>(
     Ok(())
 }
 
-/// Removes row and column `index` from A = LLᵀ of order `n`; the packed factor of order n − 1 remains at the front.
+/// Removes row and column `index` from A = LLᵀ of order `n`; the packed factor of order n − 1
+/// remains at the front.
 ///
-/// `rhs` (n numbers, z with Lz = y) loses entry `index` and is rotated along; pass an empty slice if there is none.
-/// `scratch` holds n numbers.
+/// `rhs` (n numbers, z with Lz = y) loses entry `index` and is rotated along; pass an empty slice
+/// if there is none. `scratch` holds n numbers.
 ///
 /// **Numerics**: what is removed is *added* to the rows below it: an update, backward stable.
 /// **Cost**: 3(n − index)² flops and n²/2 moves. **Source**: Osborne 2010, appendix B.

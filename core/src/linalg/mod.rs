@@ -7,13 +7,15 @@
 //! | [`lower`] | L with A = LLᵀ, lower, row-major | i(i+1)/2, i+1 numbers | appending a row |
 //! | [`root`] | R with A = RᵀR, upper, row-major, fixed size m | i(2m−i+1)/2, m−i numbers | rotating a vector in |
 //!
-//! [`symmetric`] has eigenvalues and roots of small symmetric matrices, [`pivoted_cholesky`] low-rank factors.
+//! [`symmetric`] has eigenvalues and roots of small symmetric matrices, [`pivoted_cholesky`]
+//! low-rank factors.
 //!
 //! The order of every sum is part of the bit contract: [`dot`] uses four lanes whatever the target.
 //!
-//! A function that is inlined into a loop and reads what earlier turns of the loop wrote takes the slice whole, not as the
-//! half that is done and the half that is written: for two arguments the compiler assumes that they never overlap, and
-//! LLVM 22 has extended that over the turns of the loop (see `lower`).
+//! A function that is inlined into a loop and reads what earlier turns of the loop wrote takes the
+//! slice whole, not as the half that is done and the half that is written: for two arguments the
+//! compiler assumes that they never overlap, and LLVM 22 has extended that over the turns of the
+//! loop (see `lower`).
 //!
 //! **Example**: that of [`lower`].
 

@@ -12,13 +12,15 @@ pub struct PivotedCholesky<T> {
     pub residual: T,
 }
 
-/// Fills F (`n` rows of `rank_max` numbers, row-major) with K ≈ FFᵀ, always taking the point of largest residual
-/// variance next (ties: lowest index), until no residual exceeds `tolerance` or the columns are used up.
+/// Fills F (`n` rows of `rank_max` numbers, row-major) with K ≈ FFᵀ, always taking the point of
+/// largest residual variance next (ties: lowest index), until no residual exceeds `tolerance` or
+/// the columns are used up.
 ///
 /// **Parameters**: `diagonal` is scratch of n numbers; `covariance(i, j)` is Kᵢⱼ.
 ///
-/// **Numerics**: columns after the reached rank are zero, so that F may be used at its full width. The residual is
-/// monotone in the rank; a smooth kernel needs about as many columns as its numerical rank (SE of lengthscale 0.03 on
+/// **Numerics**: columns after the reached rank are zero, so that F may be used at its full width.
+/// The residual is monotone in the rank; a smooth kernel needs about as many columns as its
+/// numerical rank (SE of lengthscale 0.03 on
 /// [0, 1]: 71 at 1e-8).
 ///
 /// **Cost**: n·rank² flops, n·rank covariances. **Source**: Harbrecht, Peters, Schneider 2012.
@@ -41,7 +43,8 @@ pub fn pivoted_cholesky<T: Scalar>(
     )
 }
 
-/// [`pivoted_cholesky`] that tells each point it takes, `taken(step, i)`; `diagonal` is then what K − FFᵀ has there.
+/// [`pivoted_cholesky`] that tells each point it takes, `taken(step, i)`; `diagonal` is then what K
+/// − FFᵀ has there.
 pub(crate) fn pivoted_cholesky_with<T: Scalar>(
     n: usize,
     rank_max: usize,

@@ -1,8 +1,10 @@
-//! The square-root information form [R | c]: Σ = RᵀR, Rᵀc = Σ φᵢyᵢ, R upper triangular, packed by rows.
+//! The square-root information form [R | c]: Σ = RᵀR, Rᵀc = Σ φᵢyᵢ, R upper triangular, packed by
+//! rows.
 //!
-//! Carrying the right-hand side along the rotations makes the posterior mean one back substitution, R⁻¹c, and a draw
-//! another: R⁻¹(c + √λ z). Backward stable, also in `f32` at low noise, where covariance updates are not
-//! (Golub and Van Loan, chapter 6; Gill, Golub, Murray and Saunders 1974).
+//! Carrying the right-hand side along the rotations makes the posterior mean one back substitution,
+//! R⁻¹c, and a draw another: R⁻¹(c + √λ z). Backward stable, also in `f32` at low noise, where
+//! covariance updates are not (Golub and Van Loan, chapter 6; Gill, Golub, Murray and Saunders
+//! 1974).
 //!
 //! ```
 //! use sordino_core::linalg::root::{reset, rotate_in, solve};
@@ -48,8 +50,8 @@ pub fn rotate_in<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) ->
     )
 }
 
-/// [`rotate_in`] inside of a kernel. With the feature `dispatch` four rows of R are rotated while φ is read and written
-/// once: a device would run out of registers.
+/// [`rotate_in`] inside of a kernel. With the feature `dispatch` four rows of R are rotated while φ
+/// is read and written once: a device would run out of registers.
 #[inline(always)]
 fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -> T {
     let (mut rest, mut c, mut phi, mut y) = (root, c, phi, y);
@@ -83,10 +85,12 @@ fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -
     y
 }
 
-/// Rotates `N` observations in, one after the other: the bits of as many calls of [`rotate_in`]. `phis` are destroyed.
+/// Rotates `N` observations in, one after the other: the bits of as many calls of [`rotate_in`].
+/// `phis` are destroyed.
 ///
-/// A rotation waits for the square root and the division of the row before. While the first observation is at a block of
-/// rows, the second is at the block before, and so on: what one waits for, another computes.
+/// A rotation waits for the square root and the division of the row before. While the first
+/// observation is at a block of rows, the second is at the block before, and so on: what one waits
+/// for, another computes.
 ///
 /// **Cost**: N times that of [`rotate_in`].
 pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(
@@ -186,9 +190,9 @@ fn rotate_in_four<T: Scalar>(rows: &mut [T], c: &mut [T], phi: &mut [T], y: &mut
 
 /// Four rotations of (rowᵢ, φ), one after the other, element by element.
 ///
-/// Chunks are counted from the end: the next four rows then load what these stored in whole chunks, where a processor
-/// hands stored numbers on without waiting for the cache. What is left at the beginning is rotated first: the next four
-/// rotations begin with it.
+/// Chunks are counted from the end: the next four rows then load what these stored in whole chunks,
+/// where a processor hands stored numbers on without waiting for the cache. What is left at the
+/// beginning is rotated first: the next four rotations begin with it.
 #[inline(always)]
 fn turn_rows<T: Scalar>(rotations: [(T, T); 4], rows: [&mut [T]; 4], phi: &mut [T]) {
     let [(r0, a8), (r1, b8), (r2, c8), (r3, d8)] = rows.map(|row| row.as_rchunks_mut::<8>());
@@ -237,13 +241,14 @@ fn turn_chunk<T: Scalar, const N: usize>(
     *phi = x;
 }
 
-/// Takes one observation out again, for a sliding window: Σ ← Σ − φφᵀ, Rᵀc ← Rᵀc − φy. `phi` is destroyed.
+/// Takes one observation out again, for a sliding window: Σ ← Σ − φφᵀ, Rᵀc ← Rᵀc − φy. `phi` is
+/// destroyed.
 ///
 /// **Parameters**: `scratch` holds m numbers.
 ///
-/// **Errors**: [`NotPositiveDefinite`] unless 1 − φᵀΣ⁻¹φ > `threshold`, decided before anything is changed: a downdate
-/// can be impossible or have lost its digits (√ε is a fair threshold); the caller then rotates what is left of the window
-/// into a fresh root.
+/// **Errors**: [`NotPositiveDefinite`] unless 1 − φᵀΣ⁻¹φ > `threshold`, decided before anything is
+/// changed: a downdate can be impossible or have lost its digits (√ε is a fair threshold); the
+/// caller then rotates what is left of the window into a fresh root.
 ///
 /// **Cost**: 4m² + O(m) flops. **Source**: LINPACK dchdd (Stewart 1979).
 pub fn rotate_out<T: Scalar>(

@@ -4,9 +4,11 @@ use super::dot::{axpy, dot, dot_eight_rows, dot_four_rows};
 use crate::dispatch::Width;
 use crate::math::Scalar;
 
-/// `put(target, row·x)` for every row and its target, in order, with the bits of [`dot`]; as many as there are of both.
+/// `put(target, row·x)` for every row and its target, in order, with the bits of [`dot`]; as many
+/// as there are of both.
 ///
-/// With the feature `dispatch` four or eight rows advance together; a device has no registers for that.
+/// With the feature `dispatch` four or eight rows advance together; a device has no registers for
+/// that.
 #[inline(always)]
 pub(crate) fn dots_here<'r, T: Scalar, I>(
     width: Width,

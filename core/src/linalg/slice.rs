@@ -1,7 +1,8 @@
 //! Parts of slices that cannot panic.
 //!
-//! Lengths are checked once, where an object is made; these make the code after that free of panics, also to the linker
-//! (`cargo xtask firmware`). A part that is not there is empty, a number that is not there is 0.
+//! Lengths are checked once, where an object is made; these make the code after that free of
+//! panics, also to the linker (`cargo xtask firmware`). A part that is not there is empty, a number
+//! that is not there is 0.
 
 use crate::math::Scalar;
 
@@ -45,7 +46,8 @@ pub(crate) fn part_mut<T>(all: &mut [T], start: usize, len: usize) -> &mut [T] {
 #[inline]
 pub(crate) fn split<T>(all: &mut [T], n: usize) -> (&mut [T], &mut [T]) {
     let n = n.min(all.len());
-    // There are always as many. `split_at_mut` is a call with a panic at opt-level "z", whatever is known of `n`.
+    // There are always as many. `split_at_mut` is a call with a panic at opt-level "z", whatever is
+    // known of `n`.
     all.split_at_mut_checked(n).unwrap_or_default()
 }
 
@@ -58,7 +60,8 @@ pub(crate) fn quarters<T>(all: &[T], width: usize) -> Option<[&[T]; 4]> {
     Some([r0, r1, r2, rest.get(..width)?])
 }
 
-/// All but the last N elements, and these. The function of this name of the standard library holds a `split_at`.
+/// All but the last N elements, and these. The function of this name of the standard library holds
+/// a `split_at`.
 #[inline(always)]
 pub(crate) fn split_last_chunk<T, const N: usize>(all: &[T]) -> Option<(&[T], &[T; N])> {
     let (front, last) = all.split_at_checked(all.len().checked_sub(N)?)?;
@@ -67,8 +70,8 @@ pub(crate) fn split_last_chunk<T, const N: usize>(all: &[T]) -> Option<(&[T], &[
 
 /// The whole rows of `width` numbers, in order; of one number where `width` is 0.
 ///
-/// `chunks_exact` beside another iterator counts its rows first, by a division of which opt-level "z" does not see that
-/// it is by no zero.
+/// `chunks_exact` beside another iterator counts its rows first, by a division of which opt-level
+/// "z" does not see that it is by no zero.
 #[inline(always)]
 pub(crate) fn rows<T>(all: &[T], width: usize) -> impl Iterator<Item = &[T]> {
     let (width, mut rest) = (width.max(1), all);

@@ -1,7 +1,7 @@
 //! Eigenvalues and functions of small symmetric matrices, by Jacobi's rotations.
 //!
-//! Slower than a tridiagonal method for large orders and far smaller; small eigenvalues come out to full relative
-//! accuracy for positive definite matrices (Demmel and Veselić 1992). Needs no heap.
+//! Slower than a tridiagonal method for large orders and far smaller; small eigenvalues come out to
+//! full relative accuracy for positive definite matrices (Demmel and Veselić 1992). Needs no heap.
 //!
 //! ```
 //! use sordino_core::linalg::symmetric::{eigen, function};
@@ -18,12 +18,14 @@ use crate::math::Scalar;
 /// Sweeps after which a matrix counts as diagonal whatever is left; 6 to 10 are usual.
 const SWEEPS_MAX: u32 = 40;
 
-/// Diagonalises the symmetric row-major matrix A of order n = `values.len()`: A = Σ valuesₖ uₖuₖᵀ, uₖ row k of `vectors`.
+/// Diagonalises the symmetric row-major matrix A of order n = `values.len()`: A = Σ valuesₖ uₖuₖᵀ,
+/// uₖ row k of `vectors`.
 ///
-/// **Parameters**: `matrix` (n², destroyed), `vectors` (n²). Eigenvalues come in no particular order, the same on every
-/// target. Non-finite entries give non-finite results.
+/// **Parameters**: `matrix` (n², destroyed), `vectors` (n²). Eigenvalues come in no particular
+/// order, the same on every target. Non-finite entries give non-finite results.
 ///
-/// **Cost**: about 9n³ flops a sweep. **Panics**: never; slices that are too short are left as they are.
+/// **Cost**: about 9n³ flops a sweep. **Panics**: never; slices that are too short are left as they
+/// are.
 pub fn eigen<T: Scalar>(matrix: &mut [T], values: &mut [T], vectors: &mut [T]) {
     let n = values.len();
     if matrix.len() < n * n || vectors.len() < n * n {
@@ -81,7 +83,8 @@ fn rotate<T: Scalar>(a: &mut [T], vectors: &mut [T], n: usize, p: usize, q: usiz
     true
 }
 
-/// out ← Σ f(valueₖ) uₖuₖᵀ, a symmetric function of the matrix whose eigenpairs [`eigen`] found; row-major.
+/// out ← Σ f(valueₖ) uₖuₖᵀ, a symmetric function of the matrix whose eigenpairs [`eigen`] found;
+/// row-major.
 ///
 /// **Cost**: n³ flops.
 pub fn function<T: Scalar>(values: &[T], vectors: &[T], out: &mut [T], mut f: impl FnMut(T) -> T) {
@@ -96,8 +99,9 @@ pub fn function<T: Scalar>(values: &[T], vectors: &[T], out: &mut [T], mut f: im
     }
 }
 
-/// Turns the symmetric positive semidefinite row-major `matrix` of order `n` into the pseudo-inverse of its symmetric
-/// root; eigenvalues up to `relative` × the largest count as 0. Returns the rank.
+/// Turns the symmetric positive semidefinite row-major `matrix` of order `n` into the
+/// pseudo-inverse of its symmetric root; eigenvalues up to `relative` × the largest count as 0.
+/// Returns the rank.
 ///
 /// **Parameters**: `scratch` holds n² + n numbers. **Cost**: that of [`eigen`] and [`function`].
 pub fn inverse_root<T: Scalar>(

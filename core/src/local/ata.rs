@@ -3,16 +3,18 @@
 //! **Equation**: u_i the rows of V^{−1/2}Φᵀ (symmetric roots: the truncation depends on the basis);
 //! r̂_i = Σ_τ u_{i,τ}y_τ·[|u_{i,τ}y_τ| ≤ b], θ = V^{−1/2}r̂, μ̃ = φ·θ.
 //!
-//! The paper recomputes all of it in every round, with today's b and u for the whole history. Two things make that
-//! cheap: u_{i,τ} depends on τ only through the point played, and for one point the reports that survive a threshold
-//! are a prefix of its reports in order of magnitude. So a round costs N·m·log t for the truncation, whatever t, and
-//! two symmetric roots, which dominate: about 9|D|³ + 9m³.
+//! The paper recomputes all of it in every round, with today's b and u for the whole history. Two
+//! things make that cheap: u_{i,τ} depends on τ only through the point played, and for one point
+//! the reports that survive a threshold are a prefix of its reports in order of magnitude. So a
+//! round costs N·m·log t for the truncation, whatever t, and two symmetric roots, which dominate:
+//! about 9|D|³ + 9m³.
 //!
-//! **Stride**: everything is recomputed in every round while t < 64, then every ⌊t/64⌋ rounds, at most every `stride`
-//! rounds. In between the variances are updated exactly for the dictionary there is; the means stay. `stride = 1` is
-//! the paper's.
+//! **Stride**: everything is recomputed in every round while t < 64, then every ⌊t/64⌋ rounds, at
+//! most every `stride` rounds. In between the variances are updated exactly for the dictionary
+//! there is; the means stay. `stride = 1` is the paper's.
 //!
-//! **Example**: that of [`super::tgp`], with a [`super::KernelMatrix`] in place of kernel, points and storage.
+//! **Example**: that of [`super::tgp`], with a [`super::KernelMatrix`] in place of kernel, points
+//! and storage.
 
 #![cfg(feature = "alloc")]
 
@@ -96,8 +98,9 @@ pub fn truncated_mean(
 
 /// The learner ATA-GP-UCB.
 ///
-/// **Source**: Zhou, Tan 2021, Algorithm 3; Chowdhury and Gopalan 2019. Deviation: line 9 prints b_τ, the threshold of
-/// the time of a report, where the theorem and the authors' code use the current one.
+/// **Source**: Zhou, Tan 2021, Algorithm 3; Chowdhury and Gopalan 2019. Deviation: line 9 prints
+/// b_τ, the threshold of the time of a report, where the theorem and the authors' code use the
+/// current one.
 #[derive(Clone, Debug)]
 pub struct AtaGpUcb {
     config: Config,
@@ -120,7 +123,8 @@ pub struct AtaGpUcb {
 impl AtaGpUcb {
     /// A learner over the candidates of a kernel matrix.
     ///
-    /// **Errors**: [`LearnerError::Candidates`]; [`LearnerError::Config`] if moments of another order than 2 are given.
+    /// **Errors**: [`LearnerError::Candidates`]; [`LearnerError::Config`] if moments of another
+    /// order than 2 are given.
     pub fn new(config: Config, seed: RunSeed, kernel: KernelMatrix) -> Result<Self, LearnerError> {
         check_count(&config, kernel.count())?;
         let p = config.parameters();

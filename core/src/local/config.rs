@@ -1,4 +1,5 @@
-//! What reporters and learner agree on. Everything here is public, and none of it may be estimated from rewards.
+//! What reporters and learner agree on. Everything here is public, and none of it may be estimated
+//! from rewards.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,8 @@ pub enum Rewards {
 pub enum Constants {
     /// Those of the theorems: valid bounds, and so wide that T = 10⁴ is all exploration.
     Theorem,
-    /// Numeric factors dropped, logarithms kept: what the paper's experiments use. No longer proven.
+    /// Numeric factors dropped, logarithms kept: what the paper's experiments use. No longer
+    /// proven.
     OrderWise,
 }
 

@@ -1,12 +1,13 @@
 //! The Nyström dictionary of ATA and MoMA over a finite domain, and the posterior it gives.
 //!
-//! **Equation**: φ(x) = K_D^{−1/2}k_D(x) with the symmetric root and a pseudo-inverse; with K_D = QΛQᵀ over its m
-//! eigenvalues above 1e−10 of the largest, φ(x) = Qψ(x), ψ(x) = Λ^{−1/2}Qᵀk_D(x) ∈ Rᵐ. Everything is computed in the m
-//! coordinates of ψ; Q takes part only where a result depends on the basis (ATA's truncation).
-//! V = Σ n_x φφᵀ + λI, σ̃² = k(x, x) − φ·φ + λφᵀV⁻¹φ.
+//! **Equation**: φ(x) = K_D^{−1/2}k_D(x) with the symmetric root and a pseudo-inverse; with K_D =
+//! QΛQᵀ over its m eigenvalues above 1e−10 of the largest, φ(x) = Qψ(x), ψ(x) = Λ^{−1/2}Qᵀk_D(x) ∈
+//! Rᵐ. Everything is computed in the m coordinates of ψ; Q takes part only where a result depends
+//! on the basis (ATA's truncation). V = Σ n_x φφᵀ + λI, σ̃² = k(x, x) − φ·φ + λφᵀV⁻¹φ.
 //!
-//! The same features as [`crate::features::nystrom`], whose Jacobi rotations need no heap; here a dictionary changes in
-//! every round, and nalgebra's tridiagonal method is an order of magnitude faster at a hundred points.
+//! The same features as [`crate::features::nystrom`], whose Jacobi rotations need no heap; here a
+//! dictionary changes in every round, and nalgebra's tridiagonal method is an order of magnitude
+//! faster at a hundred points.
 //!
 //! ```
 //! use sordino_core::kernel::SquaredExponential;
@@ -90,8 +91,9 @@ impl KernelMatrix {
 
     /// A matrix given as it is: size × size numbers, row-major.
     ///
-    /// **Errors**: [`LearnerError::Kernel`] if it is empty, not square, not finite, not symmetric to the bit or has a
-    /// diagonal entry that is not positive; [`LearnerError::NotPositiveSemidefinite`].
+    /// **Errors**: [`LearnerError::Kernel`] if it is empty, not square, not finite, not symmetric
+    /// to the bit or has a diagonal entry that is not positive;
+    /// [`LearnerError::NotPositiveSemidefinite`].
     pub fn from_table(size: usize, entries: Vec<f64>) -> Result<Self, LearnerError> {
         let table = Table::new(size, entries.clone())
             .map_err(|error: KernelError| LearnerError::Kernel(error))?;
@@ -139,7 +141,8 @@ impl KernelMatrix {
 }
 
 /// The distinct points kept when every play so far is sampled again: a play of x with probability
-/// min(q_N·variance(x), 1), independently; x is kept if one of its plays is. If none is, the last play.
+/// min(q_N·variance(x), 1), independently; x is kept if one of its plays is. If none is, the last
+/// play.
 ///
 /// One uniform for each point that was played, in order of points: 1 − (1 − p)ⁿ for n plays.
 pub fn resample(

@@ -23,7 +23,8 @@ pub enum Input<T> {
 /// What a learner wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Ask a user for a report on this candidate. If that user refuses, ask another: the query stays.
+    /// Ask a user for a report on this candidate. If that user refuses, ask another: the query
+    /// stays.
     Query {
         /// Round of the query, 1-based.
         round: u32,
@@ -58,7 +59,8 @@ pub enum LearnerError {
         /// Name of the input.
         input: &'static str,
     },
-    /// A report that is NaN, infinite or beyond 10¹⁰⁰: it is of no use and changes nothing. Ask another user.
+    /// A report that is NaN, infinite or beyond 10¹⁰⁰: it is of no use and changes nothing. Ask
+    /// another user.
     ReportNotFinite {
         /// The round it belongs to.
         round: u32,
@@ -156,8 +158,8 @@ impl From<ConfigError> for LearnerError {
 
 /// A learner of any kind.
 ///
-/// Learners hold no clock and no randomness but named streams: replaying the reports of a run into a new learner gives
-/// the same learner, bit by bit. That is how a run is resumed.
+/// Learners hold no clock and no randomness but named streams: replaying the reports of a run into
+/// a new learner gives the same learner, bit by bit. That is how a run is resumed.
 pub trait Learner<T: Scalar> {
     /// One step of the machine: one input in, one output out.
     ///

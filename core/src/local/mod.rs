@@ -1,11 +1,12 @@
-//! Trust model **local**: nobody is trusted; every user perturbs their own reward, and the learner and everybody else see
-//! only the perturbed one. Protected is one user's *reward*. Not protected: that the user takes part, which candidate
-//! was evaluated, when. ε is the price of *one* report; a user who answers k times has spent k·ε. The guarantee rests
-//! on the clamp to the public ±(B + R): a reward beyond it is sent as the bound, with bias, never as it is. Without
-//! privacy ([`Rewards::HeavyTailed`], or no ε) rewards travel as they are and nothing is protected.
+//! Trust model **local**: nobody is trusted; every user perturbs their own reward, and the learner
+//! and everybody else see only the perturbed one. Protected is one user's *reward*. Not protected:
+//! that the user takes part, which candidate was evaluated, when. ε is the price of *one* report; a
+//! user who answers k times has spent k·ε. The guarantee rests on the clamp to the public ±(B + R):
+//! a reward beyond it is sent as the bound, with bias, never as it is. Without privacy
+//! ([`Rewards::HeavyTailed`], or no ε) rewards travel as they are and nothing is protected.
 //!
-//! Locally private Bayesian optimisation (Zhou, Tan 2021). Reporter and learners are pure state machines: one input in,
-//! one output out; no clock, no socket, no task.
+//! Locally private Bayesian optimisation (Zhou, Tan 2021). Reporter and learners are pure state
+//! machines: one input in, one output out; no clock, no socket, no task.
 //!
 //! | the paper's line | here |
 //! |---|---|
@@ -26,11 +27,13 @@
 //! | [`tgp`] | no heap |
 //! | `dictionary`, `ata`, `moma` | feature `alloc`: their dictionaries grow and shrink |
 //!
-//! What the paper claims and what is true: with the theorems' constants all three explore almost uniformly for
-//! T ≤ 10⁴; with constants dropped MoMA is better than ATA and TGP; with widths tuned for each they are equal. The
-//! advantage lies in the size of the proven widths, not in the estimators. `sordino reproduce ldp/…` shows all three.
+//! What the paper claims and what is true: with the theorems' constants all three explore almost
+//! uniformly for T ≤ 10⁴; with constants dropped MoMA is better than ATA and TGP; with widths tuned
+//! for each they are equal. The advantage lies in the size of the proven widths, not in the
+//! estimators. `sordino reproduce ldp/…` shows all three.
 //!
-//! **Example**: that of [`tgp`]; reporters and their ledger as one program, `core/examples/reporter.rs`.
+//! **Example**: that of [`tgp`]; reporters and their ledger as one program,
+//! `core/examples/reporter.rs`.
 
 #[cfg(feature = "alloc")]
 pub mod ata;

@@ -1,13 +1,15 @@
 //! MoMA-GP-UCB: the median of means over epochs.
 //!
-//! **Equation**: an epoch plays one point k times. With one row of Φ for each epoch, θ_j = V⁻¹Σ_i y_{i,j}φ(x_i) for
-//! j = 1..k; r_j the median over s ≠ j of ‖θ_j − θ_s‖_V; the θ of smallest r (ties: lowest j) is the estimate.
-//! ‖θ_j − θ_s‖_V = ‖V^{−1/2}(b_j − b_s)‖ with b_j = Σ_i y_{i,j}φ(x_i), and μ̃ = (V^{−1/2}φ)·(V^{−1/2}b).
+//! **Equation**: an epoch plays one point k times. With one row of Φ for each epoch, θ_j = V⁻¹Σ_i
+//! y_{i,j}φ(x_i) for j = 1..k; r_j the median over s ≠ j of ‖θ_j − θ_s‖_V; the θ of smallest r
+//! (ties: lowest j) is the estimate. ‖θ_j − θ_s‖_V = ‖V^{−1/2}(b_j − b_s)‖ with b_j = Σ_i
+//! y_{i,j}φ(x_i), and μ̃ = (V^{−1/2}φ)·(V^{−1/2}b).
 //!
-//! So only one report in k enters the estimate; the other k − 1 choose it. That is what the median pays for its
-//! robustness.
+//! So only one report in k enters the estimate; the other k − 1 choose it. That is what the median
+//! pays for its robustness.
 //!
-//! **Example**: that of [`super::tgp`], with a [`super::KernelMatrix`] in place of kernel, points and storage.
+//! **Example**: that of [`super::tgp`], with a [`super::KernelMatrix`] in place of kernel, points
+//! and storage.
 
 #![cfg(feature = "alloc")]
 
@@ -34,7 +36,8 @@ pub struct MedianOfMeans {
     pub mean: Vec<f64>,
 }
 
-/// Chooses among the k estimates of `sums`: for every candidate k numbers, Σ y_{i,j} over the epochs i that played it.
+/// Chooses among the k estimates of `sums`: for every candidate k numbers, Σ y_{i,j} over the
+/// epochs i that played it.
 ///
 /// A median of an even number of distances is the mean of the middle two; of none it is 0.
 ///
@@ -105,8 +108,9 @@ fn median(list: &mut [f64]) -> f64 {
 
 /// The learner MoMA-GP-UCB.
 ///
-/// **Source**: Zhou, Tan 2021, Algorithm 4. Deviations: k is a parameter, because the theorem's leaves 29 epochs of
-/// T = 10⁴; left-over rounds, which the paper does not mention, replay the point that would be played next.
+/// **Source**: Zhou, Tan 2021, Algorithm 4. Deviations: k is a parameter, because the theorem's
+/// leaves 29 epochs of T = 10⁴; left-over rounds, which the paper does not mention, replay the
+/// point that would be played next.
 #[derive(Clone, Debug)]
 pub struct MomaGpUcb {
     config: Config,

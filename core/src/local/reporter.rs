@@ -1,9 +1,10 @@
 //! The reporter: a user's device that perturbs its own reward before anything leaves it.
 //!
-//! One query goes Query → Charge → Charged → Evaluate → Reward → Report. The budget is charged before the reward even
-//! exists, and the device's ledger gives a receipt for it: an append-only log, or the stored state itself, in which the
-//! query is charged already. The state that is stored never holds a reward. A device that fails in between has paid for
-//! nothing: never too little. What was charged is remembered: another mechanism than the charged one is refused.
+//! One query goes Query → Charge → Charged → Evaluate → Reward → Report. The budget is charged
+//! before the reward even exists, and the device's ledger gives a receipt for it: an append-only
+//! log, or the stored state itself, in which the query is charged already. The state that is stored
+//! never holds a reward. A device that fails in between has paid for nothing: never too little.
+//! What was charged is remembered: another mechanism than the charged one is refused.
 
 use core::fmt;
 
@@ -30,10 +31,12 @@ pub enum ReporterPhase {
     Evaluating,
 }
 
-/// What a reporter is: a few words, and no reward. Not `Clone`: a budget charged in a copy would be charged nowhere.
+/// What a reporter is: a few words, and no reward. Not `Clone`: a budget charged in a copy would be
+/// charged nowhere.
 ///
-/// A stored one is judged when it is read: more reports than the budget can have paid for, or a budget that is not an ε, are
-/// a [`StateError`]. Zeroed flash reads as a budget of 0, which admits nothing.
+/// A stored one is judged when it is read: more reports than the budget can have paid for, or a
+/// budget that is not an ε, are a [`StateError`]. Zeroed flash reads as a budget of 0, which admits
+/// nothing.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct ReporterState {
@@ -60,8 +63,8 @@ struct Stored {
 impl TryFrom<Stored> for ReporterState {
     type Error = StateError;
 
-    /// A stored state may be older than a report made from it: a reporter that resumes must be asked, and is charged,
-    /// again.
+    /// A stored state may be older than a report made from it: a reporter that resumes must be
+    /// asked, and is charged, again.
     fn try_from(state: Stored) -> Result<Self, StateError> {
         let Stored {
             user,
@@ -148,8 +151,9 @@ impl ReporterState {
 /// One thing that happens to a reporter. Prints its name, never a reward.
 #[derive(PartialEq)]
 pub enum ReporterInput<T, P: Provenance> {
-    /// The learner asks for the reward of this candidate. Said again while the charge is being written down, it names
-    /// the charge again, for a ledger that failed, and takes nothing more from the budget.
+    /// The learner asks for the reward of this candidate. Said again while the charge is being
+    /// written down, it names the charge again, for a ledger that failed, and takes nothing more
+    /// from the budget.
     Query {
         /// Index of the candidate to evaluate.
         candidate: u32,
@@ -179,8 +183,9 @@ impl<T, P: Provenance> fmt::Debug for ReporterInput<T, P> {
 /// What a reporter wants next.
 #[derive(Debug)]
 pub enum ReporterOutput<T, S: NoiseSource> {
-    /// Let a ledger write this down, or make the reporter's state durable, in which it is charged already
-    /// ([`crate::privacy::Ledger`]), and answer [`ReporterInput::Charged`] with the receipt.
+    /// Let a ledger write this down, or make the reporter's state durable, in which it is charged
+    /// already ([`crate::privacy::Ledger`]), and answer [`ReporterInput::Charged`] with the
+    /// receipt.
     Charge(Charge<S::Provenance>),
     /// Observe the reward of this candidate and answer [`ReporterInput::Reward`].
     Evaluate {
@@ -249,8 +254,8 @@ impl core::error::Error for ReporterError {
 /// A reporter at work: mechanism and state, both borrowed.
 ///
 /// **Privacy**: exact pure ε per report under replacing this user's reward by any other
-/// ([`ClampedLaplace`]); k reports of one user cost k·ε. Not protected: that the user takes part, the candidate, the
-/// time.
+/// ([`ClampedLaplace`]); k reports of one user cost k·ε. Not protected: that the user takes part,
+/// the candidate, the time.
 ///
 /// ```
 /// use sordino_core::local::*;
@@ -280,8 +285,8 @@ impl<'a> Reporter<'a> {
         Reporter { mechanism, state }
     }
 
-    /// One step of the machine: one input in, one output out. Words are drawn from `source` at `Query`, for the name of
-    /// the opening, and at `Reward`, for the noise.
+    /// One step of the machine: one input in, one output out. Words are drawn from `source` at
+    /// `Query`, for the name of the opening, and at `Reward`, for the noise.
     ///
     /// **Errors**: [`ReporterError`].
     pub fn handle<T: Scalar, S: NoiseSource>(
@@ -458,7 +463,8 @@ mod tests {
         assert_eq!((bytes(&state), state.reports()), (before, 2));
     }
 
-    /// Two learners that share one user's state: what the first was charged does not pay the second's report.
+    /// Two learners that share one user's state: what the first was charged does not pay the
+    /// second's report.
     #[test]
     fn a_report_costs_what_was_charged() {
         let (cheap, dear) = (
@@ -509,7 +515,8 @@ mod tests {
         );
     }
 
-    /// A receipt pays the query it was made for: not one of another user, not a later one of the same.
+    /// A receipt pays the query it was made for: not one of another user, not a later one of the
+    /// same.
     #[test]
     fn mended_a_receipt_serves_one_query() {
         let mechanism = mechanism();
@@ -536,7 +543,8 @@ mod tests {
         Reporter::attach(&mechanism, &mut two)
             .handle(paid(second), other)
             .unwrap();
-        // A state that was stored while it was charging must be asked again, and an old receipt pays nothing there.
+        // A state that was stored while it was charging must be asked again, and an old receipt
+        // pays nothing there.
         let old = Reporter::attach(&mechanism, &mut one)
             .handle::<f64, _>(query(), source)
             .unwrap();

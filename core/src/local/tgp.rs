@@ -1,10 +1,11 @@
 //! TGP-UCB: truncated rewards in an exact Gaussian-process posterior.
 //!
-//! **Equation**: ŷ_t = y_t if |y_t| ≤ b_t, else 0; x_{t+1} = argmax μ_t + β_{t+1}σ_t with the posterior of ŷ under
-//! regularisation λ, its variance starting from k(x, x).
+//! **Equation**: ŷ_t = y_t if |y_t| ≤ b_t, else 0; x_{t+1} = argmax μ_t + β_{t+1}σ_t with the
+//! posterior of ŷ under regularisation λ, its variance starting from k(x, x).
 //!
-//! A report is truncated once, when it arrives, so the posterior over the N candidates is updated and never recomputed:
-//! N² flops a round, whatever t. No heap: this learner runs where there is none.
+//! A report is truncated once, when it arrives, so the posterior over the N candidates is updated
+//! and never recomputed: N² flops a round, whatever t. No heap: this learner runs where there is
+//! none.
 //!
 //! ```
 //! use sordino_core::kernel::SquaredExponential;
@@ -58,8 +59,9 @@ pub const fn storage_len(candidates: usize) -> usize {
 
 /// The learner TGP-UCB.
 ///
-/// **Source**: Zhou, Tan 2021, Algorithm 2. Deviations: line 6 prints μ̃ where μ̂ is meant; line 10's first term is
-/// k(x, x), not k_t(x, x); γ is the run's information gain, which the bound admits and which is smaller.
+/// **Source**: Zhou, Tan 2021, Algorithm 2. Deviations: line 6 prints μ̃ where μ̂ is meant; line
+/// 10's first term is k(x, x), not k_t(x, x); γ is the run's information gain, which the bound
+/// admits and which is smaller.
 #[derive(Clone, Debug)]
 pub struct TgpUcb<T, S> {
     config: Config,
@@ -73,8 +75,9 @@ pub struct TgpUcb<T, S> {
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> TgpUcb<T, S> {
     /// A learner over `points` (row-major, `dim` columns), with [`storage_len`] numbers of storage.
     ///
-    /// **Errors**: [`LearnerError::Candidates`], [`LearnerError::Surrogate`]. A kernel that is not positive
-    /// semidefinite shows as variances that had to be clamped ([`TgpUcb::variance_clamps`]); hosts check it before.
+    /// **Errors**: [`LearnerError::Candidates`], [`LearnerError::Surrogate`]. A kernel that is not
+    /// positive semidefinite shows as variances that had to be clamped
+    /// ([`TgpUcb::variance_clamps`]); hosts check it before.
     pub fn new<K: Kernel<T>>(
         config: Config,
         seed: RunSeed,

@@ -32,8 +32,8 @@ pub struct Recommendation<T> {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
-    /// The observed point of largest posterior mean, in the user's units, and that mean. [`Optimizer::recommend`] says how
-    /// sure it is.
+    /// The observed point of largest posterior mean, in the user's units, and that mean.
+    /// [`Optimizer::recommend`] says how sure it is.
     pub fn best(&mut self) -> Option<(Point<T>, T)> {
         let dim = self.space.dim();
         if self.len == 0 {
@@ -49,8 +49,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Some((self.to_user(&unit), level.value))
     }
 
-    /// The point to use: the observed one of largest posterior mean, with its uncertainty. [`Optimizer::suggest`] is for
-    /// learning: it asks where something better may be, which often is worse. Nothing before the first observation.
+    /// The point to use: the observed one of largest posterior mean, with its uncertainty.
+    /// [`Optimizer::suggest`] is for learning: it asks where something better may be, which often
+    /// is worse. Nothing before the first observation.
     ///
     /// **Cost**: 4n² flops.
     ///
@@ -75,10 +76,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Some(Recommendation { point, mean, std })
     }
 
-    /// Posterior mean and standard deviation of the function at a point of the box, in the user's units.
+    /// Posterior mean and standard deviation of the function at a point of the box, in the user's
+    /// units.
     ///
-    /// **Errors**: [`SurrogateError::Dimension`], [`SpaceError::Value`](crate::space::SpaceError::Value);
-    /// [`SurrogateError::Index`] before the first observation: there is no scale.
+    /// **Errors**: [`SurrogateError::Dimension`],
+    /// [`SpaceError::Value`](crate::space::SpaceError::Value); [`SurrogateError::Index`] before the
+    /// first observation: there is no scale.
     pub fn predict(&mut self, point: &[T]) -> Result<(T, T), OptimizerError> {
         let (expected, given) = (self.space.dim(), point.len());
         if given != expected {
@@ -111,11 +114,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok((surface.mean, surface.variance.sqrt()))
     }
 
-    /// Mean and standard deviation at each of these points, row-major: [`Optimizer::predict`] of many, with the same bits. On hosts
-    /// sixteen are looked at together.
+    /// Mean and standard deviation at each of these points, row-major: [`Optimizer::predict`] of
+    /// many, with the same bits. On hosts sixteen are looked at together.
     ///
-    /// **Errors**: as [`Optimizer::predict`], of the first point that has one; [`SurrogateError::Dimension`] unless `out` has room
-    /// for as many as there are points. **Cost**: n² flops a point, and 3n² once.
+    /// **Errors**: as [`Optimizer::predict`], of the first point that has one;
+    /// [`SurrogateError::Dimension`] unless `out` has room for as many as there are points.
+    /// **Cost**: n² flops a point, and 3n² once.
     ///
     /// ```
     /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, Settings}};
@@ -176,14 +180,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(())
     }
 
-    /// The expected improvement over the best posterior mean at the point that was suggested last, in the user's unit;
-    /// nothing since an observation, and while initial points are asked.
+    /// The expected improvement over the best posterior mean at the point that was suggested last,
+    /// in the user's unit; nothing since an observation, and while initial points are asked.
     pub fn expected_gain(&self) -> Option<T> {
         self.gain
     }
 
-    /// Whether the next question is worth its price: false once the point that was suggested last promised less than
-    /// `threshold`, in the user's unit. True where that is not known.
+    /// Whether the next question is worth its price: false once the point that was suggested last
+    /// promised less than `threshold`, in the user's unit. True where that is not known.
     ///
     /// **Example**: that of [`Optimizer::recommend`].
     pub fn worth_asking(&self, threshold: T) -> bool {

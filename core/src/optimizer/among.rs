@@ -21,19 +21,21 @@ pub const CANDIDATES_MAX: usize = 10_000;
 const NOISY: f64 = 0.2;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
-    /// The candidate to try next, by its index: only those of the list may be asked. `candidates` are points of the space in
-    /// the user's units, row-major, 1 to [`CANDIDATES_MAX`]. The first ones are those nearest to the points of a Sobol
-    /// sequence, ties and later ones by the acquisition with the lowest index first.
+    /// The candidate to try next, by its index: only those of the list may be asked. `candidates`
+    /// are points of the space in the user's units, row-major, 1 to [`CANDIDATES_MAX`]. The first
+    /// ones are those nearest to the points of a Sobol sequence, ties and later ones by the
+    /// acquisition with the lowest index first.
     ///
-    /// A candidate that was asked is not asked again while another is left, unless values are noisy (a fifth of the
-    /// variance or more once the model has been fitted to 2D + 8 values) or drift
+    /// A candidate that was asked is not asked again while another is left, unless values are noisy
+    /// (a fifth of the variance or more once the model has been fitted to 2D + 8 values) or drift
     /// ([`Settings::half_life`](super::Settings::half_life)).
     ///
-    /// **Errors**: [`SurrogateError::Dimension`] unless the list is whole points, [`DomainError::TooManyCandidates`],
-    /// [`SpaceError::Value`](crate::space::SpaceError::Value) for one that cannot be asked; [`OptimizerError`].
+    /// **Errors**: [`SurrogateError::Dimension`] unless the list is whole points,
+    /// [`DomainError::TooManyCandidates`], [`SpaceError::Value`](crate::space::SpaceError::Value)
+    /// for one that cannot be asked; [`OptimizerError`].
     ///
-    /// **Cost**: n² flops a candidate, and a fit where one is due. [`Optimizer::suggest_among_step`] makes them a few at a
-    /// time.
+    /// **Cost**: n² flops a candidate, and a fit where one is due.
+    /// [`Optimizer::suggest_among_step`] makes them a few at a time.
     ///
     /// ```
     /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, Settings}};
@@ -59,11 +61,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// [`Optimizer::suggest_among`] in slices: at most `evaluations` more candidates (at least one); one evaluation of a
-    /// fit counts as n. The list must be the same at every step.
+    /// [`Optimizer::suggest_among`] in slices: at most `evaluations` more candidates (at least
+    /// one); one evaluation of a fit counts as n. The list must be the same at every step.
     ///
-    /// **Errors**: as [`Optimizer::suggest_among`]. **Cost**: besides the evaluations a comparison with the rows for every
-    /// candidate of the slice, in the first slice for all.
+    /// **Errors**: as [`Optimizer::suggest_among`]. **Cost**: besides the evaluations a comparison
+    /// with the rows for every candidate of the slice, in the first slice for all.
     pub fn suggest_among_step(
         &mut self,
         evaluations: u32,
@@ -192,7 +194,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(())
     }
 
-    /// The candidate nearest to the next point of the design that was not asked; of all if each one was.
+    /// The candidate nearest to the next point of the design that was not asked; of all if each one
+    /// was.
     fn nearest_to_design(&self, candidates: &[T]) -> usize {
         let (dim, element) = (self.space.dim(), self.element());
         let design: Point<T> = crate::domain::collected(

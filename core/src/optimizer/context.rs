@@ -9,10 +9,11 @@ use crate::space::SpaceError;
 use crate::surrogate::SurrogateError;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
-    /// The context of the questions that follow, one number for each axis that the space says is given
-    /// ([`Axis::given`](crate::space::Axis::given)), in the order of these axes: a load, a room, a temperature.
-    /// [`Optimizer::suggest`], [`Optimizer::best`] and [`Optimizer::recommend`] answer for it. It is not part of the log: what
-    /// is told says its context itself.
+    /// The context of the questions that follow, one number for each axis that the space says is
+    /// given ([`Axis::given`](crate::space::Axis::given)), in the order of these axes: a load, a
+    /// room, a temperature. [`Optimizer::suggest`], [`Optimizer::best`] and
+    /// [`Optimizer::recommend`] answer for it. It is not part of the log: what is told says its
+    /// context itself.
     ///
     /// **Errors**: [`SurrogateError::Dimension`], [`SpaceError::Value`]; the context is as it was.
     ///

@@ -16,15 +16,18 @@ use crate::surrogate::SurrogateError;
 pub enum OptimizerError {
     /// A box is not valid, or a list of candidates is too long.
     Domain(DomainError),
-    /// The space is not valid, or not in the format computed with; or a point is none of it ([`SpaceError::Value`]).
+    /// The space is not valid, or not in the format computed with; or a point is none of it
+    /// ([`SpaceError::Value`]).
     Space(SpaceError),
-    /// The space has axes of context, and [`Optimizer::given`](super::Optimizer::given) was never called.
+    /// The space has axes of context, and [`Optimizer::given`](super::Optimizer::given) was never
+    /// called.
     NoContext,
     /// A lengthscale that is not positive and finite.
     Kernel(KernelError),
     /// The surrogate refuses: storage, noise, capacity, numbers.
     Surrogate(SurrogateError),
-    /// A fit found no parameters under which the model can be computed; lengthscale, noise and model are as they were.
+    /// A fit found no parameters under which the model can be computed; lengthscale, noise and
+    /// model are as they were.
     Fit(SurrogateError),
     /// An upper confidence bound's width that is infinite or NaN.
     Width {

@@ -5,8 +5,8 @@ use crate::linalg::slice::{self, head_mut};
 use crate::surrogate::exact::{self, ExactGp};
 use crate::surrogate::map::{self, AxisKernel};
 
-/// Numbers of storage for `dim` axes and at most `capacity` observations: about n²/2 + (D + 8)n, with `f32`, three axes and
-/// 48 observations 7 kB. A fit needs no more.
+/// Numbers of storage for `dim` axes and at most `capacity` observations: about n²/2 + (D + 8)n,
+/// with `f32`, three axes and 48 observations 7 kB. A fit needs no more.
 pub const fn storage_len(dim: usize, capacity: usize) -> usize {
     exact::storage_len(dim, capacity) + 3 * capacity + search_len(dim) + 4 * dim
 }

@@ -11,8 +11,8 @@ use crate::linalg::{dot, lower};
 use crate::math::Scalar;
 use crate::surrogate::map;
 
-/// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point of largest posterior mean
-/// yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
+/// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point
+/// of largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
 pub(super) fn level<T: Scalar>(
     gp: &mut Model<'_, T>,
     rest: &mut Rest<'_, T>,

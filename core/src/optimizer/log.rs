@@ -22,8 +22,8 @@ pub struct Parameters<T> {
     pub told: u32,
 }
 
-/// One line of the log that [`Optimizer::resume`](super::Optimizer::resume) reads; with postcard at most
-/// 6 + 4(D + 1) bytes in `f32`, 6 + 8(D + 1) in `f64`.
+/// One line of the log that [`Optimizer::resume`](super::Optimizer::resume) reads; with postcard at
+/// most 6 + 4(D + 1) bytes in `f32`, 6 + 8(D + 1) in `f64`.
 ///
 /// ```
 /// use sordino_core::domain::BoxDomain;
@@ -50,8 +50,8 @@ pub enum LogEntry<T> {
     /// [`Optimizer::parameters`](super::Optimizer::parameters) after a fit, by
     /// [`Optimizer::take_fit`](super::Optimizer::take_fit).
     Fitted(Parameters<T>),
-    /// In place of older entries: how many observations were accepted in them. Only their number is known: it ends the
-    /// initial points, and numbers those that a Sobol sequence goes on with.
+    /// In place of older entries: how many observations were accepted in them. Only their number is
+    /// known: it ends the initial points, and numbers those that a Sobol sequence goes on with.
     Forgotten {
         /// Accepted observations whose entries are gone.
         observations: u32,
@@ -60,7 +60,8 @@ pub enum LogEntry<T> {
 
 impl<T: Scalar + Serialize + DeserializeOwned> Stored for LogEntry<T> {
     const KIND: u8 = if T::BYTES == 4 { 0xf4 } else { 0xf8 };
-    // Which entry, number of axes, one number an axis, the noise, how much was told in four bytes: below 2²⁸.
+    // Which entry, number of axes, one number an axis, the noise, how much was told in four bytes:
+    // below 2²⁸.
     const BODY_MAX: usize = 6 + T::BYTES * (DIM_MAX + 1);
 }
 

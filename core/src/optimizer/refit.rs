@@ -32,14 +32,16 @@ pub struct Fit<T> {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
-    /// Refits lengthscales and noise now, by maximum a posteriori from two starts (the parameters in use, the mode of the
-    /// prior) of 24 evaluations at most. Nobody needs to call it: suggestions refit when it is due, see the
-    /// [module](super). A fit that was asked for belongs into a log ([`Optimizer::take_fit`]).
+    /// Refits lengthscales and noise now, by maximum a posteriori from two starts (the parameters
+    /// in use, the mode of the prior) of 24 evaluations at most. Nobody needs to call it:
+    /// suggestions refit when it is due, see the [module](super). A fit that was asked for belongs
+    /// into a log ([`Optimizer::take_fit`]).
     ///
-    /// **Errors**: [`OptimizerError::Fit`]; parameters are as they were. Fewer than three rows, or values that are all the
-    /// same, change nothing and give `None`.
+    /// **Errors**: [`OptimizerError::Fit`]; parameters are as they were. Fewer than three rows, or
+    /// values that are all the same, change nothing and give `None`.
     ///
-    /// **Numerics**: what is fitted is the model as it is used, with no row's noise below the floor.
+    /// **Numerics**: what is fitted is the model as it is used, with no row's noise below the
+    /// floor.
     ///
     /// **Cost**: up to 48 n³ flops. [`Optimizer::fit_step`] makes them n³ at a time.
     ///
@@ -65,11 +67,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// [`Optimizer::fit`] in slices: at most `evaluations` more (at least one). The same parameters, bit for bit, whatever
-    /// the slices are; an observation in between makes the rest of it.
+    /// [`Optimizer::fit`] in slices: at most `evaluations` more (at least one). The same
+    /// parameters, bit for bit, whatever the slices are; an observation in between makes the rest
+    /// of it.
     ///
-    /// **Errors**: as [`Optimizer::fit`], which ends it. **Cost**: `evaluations` of n³ flops each, in the last slice n³/3
-    /// more.
+    /// **Errors**: as [`Optimizer::fit`], which ends it. **Cost**: `evaluations` of n³ flops each,
+    /// in the last slice n³/3 more.
     pub fn fit_step(&mut self, evaluations: u32) -> Result<Poll<Option<Fit<T>>>, OptimizerError> {
         let (dim, n, capacity) = (self.space.dim(), self.len, self.capacity);
         let parts = split(self.storage.as_mut(), dim, capacity);
@@ -158,7 +161,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     fn end_fit(&mut self) {
         self.work = Work::None;
         self.parameters.told = self.told;
-        // Rows that were taken one by one may be too alike for a factor at once: more noise always has one.
+        // Rows that were taken one by one may be too alike for a factor at once: more noise always
+        // has one.
         for _ in 0..8 {
             if self.factor().is_ok() {
                 break;
@@ -168,8 +172,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// Whether a fit is due: the initial points are told, and enough was told since the last fit. The next suggestion begins
-    /// with it, or [`Optimizer::fit_step`] makes it now.
+    /// Whether a fit is due: the initial points are told, and enough was told since the last fit.
+    /// The next suggestion begins with it, or [`Optimizer::fit_step`] makes it now.
     pub fn fit_is_due(&self) -> bool {
         let dense = 2 * self.space.dim() as u32 + 8;
         let fitted = self.parameters.told;
@@ -179,8 +183,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.told >= self.initial_points() && self.told >= next && self.len >= 3
     }
 
-    /// Makes the fit that is due, if one is: what is fitted depends on what was told and in which order, not on when
-    /// somebody asked. One that fails leaves the parameters.
+    /// Makes the fit that is due, if one is: what is fitted depends on what was told and in which
+    /// order, not on when somebody asked. One that fails leaves the parameters.
     pub(super) fn catch_up(&mut self) {
         while self.fit_is_due() {
             match self.fit_step(u32::MAX) {
@@ -190,9 +194,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// The entry of a fit that was made since this was last asked, for a log, where it belongs before the next observation:
-    /// with it [`Optimizer::resume`] need not make the fit again. Fits that nobody asked for may be left out, those of
-    /// [`Optimizer::fit`] may not.
+    /// The entry of a fit that was made since this was last asked, for a log, where it belongs
+    /// before the next observation: with it [`Optimizer::resume`] need not make the fit again. Fits
+    /// that nobody asked for may be left out, those of [`Optimizer::fit`] may not.
     ///
     /// ```
     /// use sordino_core::{domain::BoxDomain, optimizer::{self, LogEntry, Optimizer, Settings}};

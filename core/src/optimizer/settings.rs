@@ -27,8 +27,8 @@ use crate::surrogate::exact::WhenFull;
 pub struct Settings {
     /// Smoothness of the function; Matérn 5/2.
     pub shape: Stationary,
-    /// Points of a scrambled Sobol sequence that are suggested until as many observations were accepted; 0 means 2 per axis
-    /// and 2 more.
+    /// Points of a scrambled Sobol sequence that are suggested until as many observations were
+    /// accepted; 0 means 2 per axis and 2 more.
     pub initial_points: u32,
     /// Expected improvement.
     pub acquisition: Acquisition,
@@ -38,8 +38,8 @@ pub struct Settings {
     pub when_full: WhenFull,
     /// Of the initial points and of the points that a search looks at; any number.
     pub seed: u32,
-    /// For values that drift: accepted observations after which one counts half, its noise variance twice; the noise fraction
-    /// is .01 at least then. 0: it never does.
+    /// For values that drift: accepted observations after which one counts half, its noise variance
+    /// twice; the noise fraction is .01 at least then. 0: it never does.
     pub half_life: u32,
 }
 

@@ -16,11 +16,13 @@ use crate::surrogate::exact::ExactGp;
 use crate::surrogate::map::AxisKernel;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
-    /// The point to try next, in the user's units. Asking again without telling gives the same point; after a refused
-    /// observation it is the next point of a Sobol sequence, so that a refusal is not met for ever.
+    /// The point to try next, in the user's units. Asking again without telling gives the same
+    /// point; after a refused observation it is the next point of a Sobol sequence, so that a
+    /// refusal is not met for ever.
     ///
-    /// **Errors**: [`OptimizerError`]. **Cost**: at most [`BoxSearch`]'s evaluations of n² flops each, those of the climbs
-    /// twice, and a fit where one is due: see [`Optimizer::fit`]. [`Optimizer::suggest_step`] makes them a few at a time.
+    /// **Errors**: [`OptimizerError`]. **Cost**: at most [`BoxSearch`]'s evaluations of n² flops
+    /// each, those of the climbs twice, and a fit where one is due: see [`Optimizer::fit`].
+    /// [`Optimizer::suggest_step`] makes them a few at a time.
     pub fn suggest(&mut self) -> Result<Point<T>, OptimizerError> {
         loop {
             if let Poll::Ready(point) = self.suggest_step(u32::MAX)? {
@@ -29,14 +31,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// [`Optimizer::suggest`] in slices: at most `evaluations` more of the acquisition (at least one), for a program that
-    /// feeds a watchdog or has other work. One of a fit counts as n, n the observations. The same point, bit for bit,
-    /// whatever the slices are.
+    /// [`Optimizer::suggest`] in slices: at most `evaluations` more of the acquisition (at least
+    /// one), for a program that feeds a watchdog or has other work. One of a fit counts as n, n the
+    /// observations. The same point, bit for bit, whatever the slices are.
     ///
     /// An observation in between begins again.
     ///
-    /// **Errors**: [`OptimizerError`]. **Cost**: `evaluations` of n² flops each, or n³ where a fit is due; in the first slice
-    /// 4n² more.
+    /// **Errors**: [`OptimizerError`]. **Cost**: `evaluations` of n² flops each, or n³ where a fit
+    /// is due; in the first slice 4n² more.
     ///
     /// ```
     /// use core::task::Poll;
@@ -61,8 +63,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.advance(evaluations, &rule, true)
     }
 
-    /// [`Optimizer::suggest`] by an acquisition of your own: any function of mean, variance and the best mean so far, in
-    /// your unit.
+    /// [`Optimizer::suggest`] by an acquisition of your own: any function of mean, variance and the
+    /// best mean so far, in your unit.
     ///
     /// **Errors**, **cost**: as [`Optimizer::suggest`].
     ///
@@ -163,7 +165,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// The point that a search left, or where it found nothing the next one of a Sobol sequence, in the user's units.
+    /// The point that a search left, or where it found nothing the next one of a Sobol sequence, in
+    /// the user's units.
     // A frame of its own: on a device it does not lie below that of the search.
     #[inline(never)]
     fn proposed(&mut self, found: T) -> Result<Point<T>, OptimizerError> {
@@ -183,8 +186,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(self.to_user(&unit))
     }
 
-    /// Looks for a question that was not asked, from number `start` on; where all were, the point stays. Of n + 1 questions
-    /// one was not asked, n the rows.
+    /// Looks for a question that was not asked, from number `start` on; where all were, the point
+    /// stays. Of n + 1 questions one was not asked, n the rows.
     fn unasked(&self, start: u32, unit: &mut Point<T>) -> bool {
         let Some(count) = self.space.count() else {
             return true;
@@ -219,7 +222,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Whether no question is asked twice: there are others, and the space counts on some axis.
     fn once(&self) -> bool {
         if self.space.count().is_none() {
-            // Beside whole numbers and choices; among real numbers alone a corner may be worth another look.
+            // Beside whole numbers and choices; among real numbers alone a corner may be worth
+            // another look.
             return self.space.axes().iter().any(|axis| axis.count().is_some());
         }
         let mut unit: Point<T> = collected((0..self.space.dim()).map(|_| T::ZERO));

@@ -82,8 +82,8 @@ impl<T: Scalar, R> Surface<'_, T, R> {
 const ROWS: usize = 128;
 
 impl<T: Scalar, R> Surface<'_, T, R> {
-    /// Mean and variance at each of at most [`WIDTH`] points of `dim` coordinates, row-major. On hosts they share what is loaded
-    /// of the factor; the bits are those of one at a time.
+    /// Mean and variance at each of at most [`WIDTH`] points of `dim` coordinates, row-major. On
+    /// hosts they share what is loaded of the factor; the bits are those of one at a time.
     pub(super) fn moments(&mut self, points: &[T], dim: usize, out: &mut [[T; 2]; WIDTH]) {
         if self.is_whole_block(points, dim) {
             self.moments_together(points, dim, out);
@@ -132,8 +132,9 @@ impl<T: Scalar, R> Surface<'_, T, R> {
 }
 
 impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
-    /// [`Landscape::value`] of each of at most [`WIDTH`] points of `dim` coordinates, row-major; −∞ instead of one that is
-    /// below `best` as its bound shows. On hosts they share what is loaded of the factor; the bits are those of one at a time.
+    /// [`Landscape::value`] of each of at most [`WIDTH`] points of `dim` coordinates, row-major; −∞
+    /// instead of one that is below `best` as its bound shows. On hosts they share what is loaded
+    /// of the factor; the bits are those of one at a time.
     pub(super) fn values(&mut self, points: &[T], dim: usize, best: T, out: &mut [T; WIDTH]) {
         if !self.numbers.once && self.is_whole_block(points, dim) {
             let mut moments = [[T::ZERO; 2]; WIDTH];
@@ -202,7 +203,8 @@ impl<T: Scalar, R: Rule<T>> Landscape<T> for Surface<'_, T, R> {
         for axis in self.numbers.space.searched() {
             let before = slice::at(x, axis);
             let mut neighbours = self.numbers.space.neighbours(axis, before);
-            // Categories have as many as there are choices: some sixteen of them here, the scan has seen others.
+            // Categories have as many as there are choices: some sixteen of them here, the scan has
+            // seen others.
             let count = neighbours.by_ref().take(16).count();
             if left < count {
                 if let Some(to) = self.numbers.space.neighbours(axis, before).nth(left) {

@@ -122,7 +122,8 @@ fn bits<T: Scalar>(x: &[T]) -> Vec<u64> {
     x.iter().map(|x| x.to_f64().to_bits()).collect()
 }
 
-/// (refused observations, failed fits) of default settings with a fit every eight rounds, at exact and noisy values.
+/// (refused observations, failed fits) of default settings with a fit every eight rounds, at exact
+/// and noisy values.
 fn refusals<T: Scalar>(
     shape: Stationary,
     dim: usize,
@@ -207,7 +208,8 @@ fn mended_the_noise_floor_follows_format_and_capacity() {
 
 #[test]
 fn mended_a_failed_fit_changes_nothing_and_says_what_failed() {
-    // Squares of the deviations overflow although those of the model do not: neighbours tell it little that is new.
+    // Squares of the deviations overflow although those of the model do not: neighbours tell it
+    // little that is new.
     let mut optimizer = Optimizer::new(
         unit_box(1),
         Settings::default(),
@@ -364,7 +366,8 @@ fn regret_of(seed: u32, rounds: usize, f: fn(&[f64]) -> f64, random: bool) -> f6
     best
 }
 
-/// Branin over its box, and a valley that is long in one axis: what isotropic constants were bad at.
+/// Branin over its box, and a valley that is long in one axis: what isotropic constants were bad
+/// at.
 #[test]
 fn thirty_questions_come_ten_times_nearer_than_random_ones() {
     type Known = (fn(&[f64]) -> f64, f64);
@@ -439,7 +442,8 @@ fn outside_is_refused<T: Scalar>() {
             );
         }
         assert_eq!((optimizer.len(), optimizer.refused()), (round, 0));
-        // A refusal changed nothing: the other optimiser, which never met one, asks for the same points.
+        // A refusal changed nothing: the other optimiser, which never met one, asks for the same
+        // points.
         assert_eq!(bits(&other.suggest().unwrap()), bits(&x), "round {round}");
         optimizer.observe(&x, y).unwrap();
         other.observe(&x, y).unwrap();

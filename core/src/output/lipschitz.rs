@@ -1,9 +1,11 @@
-//! Pure ε for the value of a tuned regularisation constant, on promises of the owner that nobody checks: public training
-//! set, exact minimiser, 1-Lipschitz convex training loss, an L-Lipschitz validation loss clamped to [0, g*].
+//! Pure ε for the value of a tuned regularisation constant, on promises of the owner that nobody
+//! checks: public training set, exact minimiser, 1-Lipschitz convex training loss, an L-Lipschitz
+//! validation loss clamped to [0, g*].
 //!
-//! If they hold, the guarantee holds for every data set and whatever chose the constant. Kusner, Gardner, Garnett,
-//! Weinberger 2015, Algorithm 3. The term (λmax − λmin)L/(λmaxλmin) does not fall with m: a useful scale (below 0.1)
-//! takes ε above 225, 23, 4 on \[.01, .1\], \[.1, 1\], \[.5, 2\] at L = 1/4.
+//! If they hold, the guarantee holds for every data set and whatever chose the constant. Kusner,
+//! Gardner, Garnett, Weinberger 2015, Algorithm 3. The term (λmax − λmin)L/(λmaxλmin) does not fall
+//! with m: a useful scale (below 0.1) takes ε above 225, 23, 4 on \[.01, .1\], \[.1, 1\], \[.5, 2\]
+//! at L = 1/4.
 //!
 //! ```
 //! use sordino_core::output::lipschitz::LipschitzTuning;
@@ -41,8 +43,8 @@ pub struct LipschitzTuning {
 }
 
 impl LipschitzTuning {
-    /// Checks every range: losses and constants in [1e-100, 1e100], where no product of a sensitivity overflows to one in
-    /// which a term is missing.
+    /// Checks every range: losses and constants in [1e-100, 1e100], where no product of a
+    /// sensitivity overflows to one in which a term is missing.
     ///
     /// **Errors**: [`ConfigError`].
     pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
@@ -79,7 +81,8 @@ impl LipschitzTuning {
         self.sensitivity() / self.epsilon.value()
     }
 
-    /// Theorem 8: the release lies within a·scale of the value, with probability 1 − e^{−a}, exactly.
+    /// Theorem 8: the release lies within a·scale of the value, with probability 1 − e^{−a},
+    /// exactly.
     pub fn gap(&self, a: f64) -> f64 {
         a * self.scale()
     }
@@ -174,8 +177,8 @@ mod tests {
         );
     }
 
-    /// Before the mend λmaxλmin overflowed here, the second term was 0, and a release that claimed pure ε had a thousandth
-    /// of the noise it needed.
+    /// Before the mend λmaxλmin overflowed here, the second term was 0, and a release that claimed
+    /// pure ε had a thousandth of the noise it needed.
     #[test]
     fn mended_no_term_of_the_sensitivity_vanishes() {
         let wide = LipschitzTuning {
@@ -223,7 +226,8 @@ mod tests {
         ] {
             assert_eq!(bad.checked().unwrap_err().field, field);
         }
-        // At every corner of what is admissible the terms are those of another order of the same arithmetic.
+        // At every corner of what is admissible the terms are those of another order of the same
+        // arithmetic.
         for code in 0..16 {
             let end = |bit: u32| if code >> bit & 1 == 1 { 1e100 } else { 1e-100 };
             let (lipschitz, low, loss_max) = (end(0), end(1), end(2));
@@ -246,8 +250,8 @@ mod tests {
         }
     }
 
-    /// Before the mend a sensitivity of 1.5 subnormal steps was read as one of a whole number of them, and one of 0 released
-    /// the sign of the value as that of a zero.
+    /// Before the mend a sensitivity of 1.5 subnormal steps was read as one of a whole number of
+    /// them, and one of 0 released the sign of the value as that of a zero.
     #[test]
     fn mended_a_step_that_is_no_number_is_refused() {
         let mut source = Simulated::new(Stream::from_seed(1));

@@ -1,9 +1,11 @@
-//! Trust model **output**: one party tunes on its own data and publishes the result; readers of the result shall not learn
-//! one record of the validation set. What is protected depends on the file: [`worst_case`], the default, is private for
-//! *every* data set, under replacing one of m public-many records, provided candidates and training data do not depend
-//! on the scored records and, except for opaque scores, that the owner's promise about them is true. [`prior_conditional`]
-//! (Kusner, Gardner, Garnett, Weinberger 2015, Algorithms 1 and 2) is private **only under the GP prior**: for a given
-//! data set it promises nothing. Neither hides that a tuning took place, its candidates, or its time.
+//! Trust model **output**: one party tunes on its own data and publishes the result; readers of the
+//! result shall not learn one record of the validation set. What is protected depends on the file:
+//! [`worst_case`], the default, is private for *every* data set, under replacing one of m
+//! public-many records, provided candidates and training data do not depend on the scored records
+//! and, except for opaque scores, that the owner's promise about them is true.
+//! [`prior_conditional`] (Kusner, Gardner, Garnett, Weinberger 2015, Algorithms 1 and 2) is private
+//! **only under the GP prior**: for a given data set it promises nothing. Neither hides that a
+//! tuning took place, its candidates, or its time.
 //!
 //! | the paper's line | here |
 //! |---|---|
@@ -14,7 +16,8 @@
 //! | Algorithm 3: Lipschitz loss + Laplace, pure ε | [`Checked<LipschitzTuning>`](Checked)`::release_value` |
 //! | (default) permute-and-flip and discrete Laplace on integer scores | [`Publisher`] |
 //!
-//! Deviations: noise and utilities live on integer grids; Algorithm 3's sensitivity is capped by the clamp g*.
+//! Deviations: noise and utilities live on integer grids; Algorithm 3's sensitivity is capped by
+//! the clamp g*.
 //!
 //! **Example**: that of [`worst_case`].
 

@@ -1,16 +1,18 @@
-//! **Private only under the GP prior**: the guarantees of this file hold with probability 1 − δ over the draw of the pair
-//! (f_V, f_V′) from a Gaussian process with the stated kernel, *not* for a given pair of data sets; a data set on which
-//! the prior is wrong gets no guarantee (f = 20 sin 6x against its negative moves the mean by 3.7 times the bound, 100
-//! sin 6x by 14.5 times).
+//! **Private only under the GP prior**: the guarantees of this file hold with probability 1 − δ
+//! over the draw of the pair (f_V, f_V′) from a Gaussian process with the stated kernel, *not* for
+//! a given pair of data sets; a data set on which the prior is wrong gets no guarantee (f = 20 sin
+//! 6x against its negative moves the mean by 3.7 times the bound, 100 sin 6x by 14.5 times).
 //!
-//! Kusner, Gardner, Garnett, Weinberger 2015, Algorithms 1 and 2. Besides the prior they need: k₁ the *minimum* over all
-//! neighbouring data sets; kernels, σ and |Λ| public and never fitted on V; γ_T the upper bound of the information gain
-//! with λ = σ². Nothing else may be released about V: any other release conditions the prior. No accountant composes
-//! these losses; two releases of one run add to (2ε, 2δ).
+//! Kusner, Gardner, Garnett, Weinberger 2015, Algorithms 1 and 2. Besides the prior they need: k₁
+//! the *minimum* over all neighbouring data sets; kernels, σ and |Λ| public and never fitted on V;
+//! γ_T the upper bound of the information gain with λ = σ². Nothing else may be released about V:
+//! any other release conditions the prior. No accountant composes these losses; two releases of one
+//! run add to (2ε, 2δ).
 //!
-//! **Looser than printed**: the noise at the argmax is treated as one normal; the failure events of the value's proof
-//! sum to 5δ/3; its Theorem 4 fails for very large T. **Of use**: only for ε above about 4Δ ln|Λ| over the span of μ,
-//! that is from 30 to 300 in the paper's own settings; below, the candidate is a uniform draw.
+//! **Looser than printed**: the noise at the argmax is treated as one normal; the failure events of
+//! the value's proof sum to 5δ/3; its Theorem 4 fails for very large T. **Of use**: only for ε
+//! above about 4Δ ln|Λ| over the span of μ, that is from 30 to 300 in the paper's own settings;
+//! below, the candidate is a uniform draw.
 //!
 //! ```
 //! use sordino_core::output::prior_conditional::NoiseFreeTuning;
@@ -157,8 +159,9 @@ impl From<NoiseError> for ReleaseError {
     }
 }
 
-/// The grid's step, sensitivity/2²⁰. Refused where it is not a normal number, or one whose multiples are not finite: there
-/// a sensitivity is not 2²⁰ steps, and of a step of 0 only the sign of a release is left, that of the value.
+/// The grid's step, sensitivity/2²⁰. Refused where it is not a normal number, or one whose
+/// multiples are not finite: there a sensitivity is not 2²⁰ steps, and of a step of 0 only the sign
+/// of a release is left, that of the value.
 fn step_of(sensitivity: f64) -> Result<f64, ReleaseError> {
     let step = sensitivity / UNITS as f64;
     if (1e-290..=1e290).contains(&step) {
@@ -168,7 +171,8 @@ fn step_of(sensitivity: f64) -> Result<f64, ReleaseError> {
     }
 }
 
-/// value + discrete Laplace of scale sensitivity/ε on a grid of sensitivity/2²⁰, clamped to ±500 scales before.
+/// value + discrete Laplace of scale sensitivity/ε on a grid of sensitivity/2²⁰, clamped to ±500
+/// scales before.
 pub(super) fn laplace<S: NoiseSource>(
     value: f64,
     sensitivity: f64,
@@ -208,7 +212,8 @@ pub struct NoisyTuning {
     pub noise_std: f64,
     /// k₁ in [0, 1]: the smallest covariance between neighbouring data sets.
     pub similarity: f64,
-    /// γ_T, the *upper bound* of the information gain ([`crate::surrogate::information_gain::upper_bound`], λ = σ²).
+    /// γ_T, the *upper bound* of the information gain
+    /// ([`crate::surrogate::information_gain::upper_bound`], λ = σ²).
     pub information_gain: f64,
     /// ε of one release.
     pub epsilon: Epsilon,
@@ -296,20 +301,23 @@ impl NoisyTuning {
         self.value_sensitivity() / self.epsilon.value()
     }
 
-    /// Theorem 2: μ at λ̃ lies within (2Δ_λ/ε)(ln|Λ| + a) of the largest, with probability 1 − (δ + e^{−a}).
+    /// Theorem 2: μ at λ̃ lies within (2Δ_λ/ε)(ln|Λ| + a) of the largest, with probability 1 − (δ +
+    /// e^{−a}).
     pub fn candidate_gap(&self, a: f64) -> f64 {
         2.0 * self.candidate_sensitivity() / self.epsilon.value()
             * (ln(f64::from(self.candidates)) + a)
     }
 
-    /// Theorem 4: ṽ lies within σ√(8 ln(1/δ)) + Ω/T + aΔ_v/ε of the maximum, with probability 1 − (δ + e^{−a}).
+    /// Theorem 4: ṽ lies within σ√(8 ln(1/δ)) + Ω/T + aΔ_v/ε of the maximum, with probability 1 −
+    /// (δ + e^{−a}).
     pub fn value_gap(&self, a: f64) -> f64 {
         self.noise_std * sqrt(8.0 * ln(1.0 / self.delta))
             + self.regret_bound() / f64::from(self.rounds)
             + a * self.value_scale()
     }
 
-    /// Probabilities of the exponential mechanism, ∝ exp(εμ/(2Δ_λ)), into `out`: for reports, not for drawing.
+    /// Probabilities of the exponential mechanism, ∝ exp(εμ/(2Δ_λ)), into `out`: for reports, not
+    /// for drawing.
     pub fn probabilities(&self, mean: &[f64], out: &mut [f64]) {
         let best = mean
             .iter()
@@ -376,8 +384,9 @@ impl Checked<NoisyTuning> {
     }
 }
 
-/// Algorithm 2: noise-free values, a sampler with an exponential rate (de Freitas, Smola, Zoghi 2012, not in this crate),
-/// whose constants A and τ are the caller's promise. Only the mechanism is here.
+/// Algorithm 2: noise-free values, a sampler with an exponential rate (de Freitas, Smola, Zoghi
+/// 2012, not in this crate), whose constants A and τ are the caller's promise. Only the mechanism
+/// is here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFreeTuning {
     /// Number of candidates |Λ|.
@@ -456,7 +465,8 @@ impl NoiseFreeTuning {
         self.value_sensitivity() / self.epsilon.value()
     }
 
-    /// Theorem 6: f̃ lies within the regret term + a·scale of the maximum, with probability 1 − (δ + e^{−a}).
+    /// Theorem 6: f̃ lies within the regret term + a·scale of the maximum, with probability 1 −
+    /// (δ + e^{−a}).
     pub fn value_gap(&self, a: f64) -> f64 {
         self.regret_term() + a * self.value_scale()
     }
@@ -500,7 +510,8 @@ mod tests {
         }
     }
 
-    /// Before the mend σ⁻² overflowed, C₁ was 0, and the bound of the regret was missing in the noise of a value.
+    /// Before the mend σ⁻² overflowed, C₁ was 0, and the bound of the regret was missing in the
+    /// noise of a value.
     #[test]
     fn mended_the_bound_of_the_regret_does_not_vanish() {
         let quiet = NoisyTuning {

@@ -1,7 +1,9 @@
-//! The publisher: takes the score of every candidate, names the charge, releases one candidate and its noised score.
+//! The publisher: takes the score of every candidate, names the charge, releases one candidate and
+//! its noised score.
 //!
-//! One release goes Scored … Scored → Close → Charge → Charged → Released. What was charged is remembered, and what the
-//! scores are scores of: another mechanism releases nothing. Scores are wiped on every way to the end.
+//! One release goes Scored … Scored → Close → Charge → Charged → Released. What was charged is
+//! remembered, and what the scores are scores of: another mechanism releases nothing. Scores are
+//! wiped on every way to the end.
 //!
 //! ```
 //! use sordino_core::output::publisher::{Publisher, PublisherInput, PublisherOutput, PublisherState, Score};
@@ -60,18 +62,19 @@ impl PublisherPhase {
     }
 }
 
-/// What a publisher is, apart from its numbers. Prints nothing that depends on the data. Not `Clone`: two publishers
-/// that go on from one state would release twice from one charge.
+/// What a publisher is, apart from its numbers. Prints nothing that depends on the data. Not
+/// `Clone`: two publishers that go on from one state would release twice from one charge.
 #[derive(PartialEq, Serialize, Deserialize)]
 pub struct PublisherState {
     #[serde(deserialize_with = "charge_again")]
     phase: PublisherPhase,
     scored: u32,
     failed: u32,
-    /// What the scores are scores of: [`WorstCase::id`] of the mechanism that took the first; 0 before it.
+    /// What the scores are scores of: [`WorstCase::id`] of the mechanism that took the first; 0
+    /// before it.
     mechanism: u64,
-    /// The release that is open, and the mechanism that was charged for it; another one, of the same ε or not, releases
-    /// nothing. Never stored.
+    /// The release that is open, and the mechanism that was charged for it; another one, of the
+    /// same ε or not, releases nothing. Never stored.
     #[serde(skip)]
     opened: Option<(Nonce, WorstCase)>,
 }
@@ -86,8 +89,8 @@ impl fmt::Debug for PublisherState {
     }
 }
 
-/// A stored state may be older than a release made from it: a publisher that resumes between charge and release is
-/// charged again.
+/// A stored state may be older than a release made from it: a publisher that resumes between charge
+/// and release is charged again.
 fn charge_again<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<PublisherPhase, D::Error> {
@@ -114,8 +117,8 @@ impl PublisherState {
         self.phase
     }
 
-    /// Every candidate is scored once, and until the result has left its score is in `levels`, within 0..=`level_max`.
-    /// What is refused is told by counts alone.
+    /// Every candidate is scored once, and until the result has left its score is in `levels`,
+    /// within 0..=`level_max`. What is refused is told by counts alone.
     fn judge(&self, levels: &[i64], level_max: u64) -> Result<(), StateError> {
         let (phase, candidates, scored) = (
             self.phase.name(),
@@ -166,7 +169,8 @@ impl Default for PublisherState {
 pub enum Score {
     /// A sum of integers over the records ([`super::ScoreScale::per_record`]); clamped to m·G.
     Sum(u64),
-    /// A number ([`super::ScoreScale::promised_mean`], [`super::ScoreScale::opaque`]); clamped to the range. NaN is a failure.
+    /// A number ([`super::ScoreScale::promised_mean`], [`super::ScoreScale::opaque`]); clamped to
+    /// the range. NaN is a failure.
     Number(f64),
     /// It crashed, ran out of time, or said nothing of use.
     Failed,
@@ -182,8 +186,8 @@ pub enum PublisherInput<P: Provenance> {
         /// Its score, or that it has none.
         score: Score,
     },
-    /// All candidates are scored. Said again while the charge is being written down, it names the charge again, for a
-    /// ledger that failed.
+    /// All candidates are scored. Said again while the charge is being written down, it names the
+    /// charge again, for a ledger that failed.
     Close,
     /// The charge is durable, and here is the ledger's receipt: release.
     Charged(Receipt<P>),
@@ -207,8 +211,8 @@ impl<P: Provenance> fmt::Debug for PublisherInput<P> {
 pub enum PublisherOutput<P: Provenance> {
     /// Nothing yet. The same whatever the score was.
     Wait,
-    /// Let a ledger write down both events ([`crate::privacy::Ledger::append`]) and answer [`PublisherInput::Charged`]
-    /// with its receipt.
+    /// Let a ledger write down both events ([`crate::privacy::Ledger::append`]) and answer
+    /// [`PublisherInput::Charged`] with its receipt.
     Charge(Charge<P>),
     /// The release, and all of it.
     Released {
@@ -223,7 +227,8 @@ pub enum PublisherOutput<P: Provenance> {
     Closed,
 }
 
-/// Why a publisher refused. Nothing left, and its state is as before unless the variant says otherwise.
+/// Why a publisher refused. Nothing left, and its state is as before unless the variant says
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PublisherError {
@@ -259,10 +264,12 @@ pub enum PublisherError {
     OtherReceipt,
     /// A stored state that no publisher of this mechanism can be in, or whose scores are not there.
     State(StateError),
-    /// The selection refused, or its source ran dry: the publisher is done and the charge stays. How many words a
-    /// selection draws depends on the scores, so trying again until it succeeds would choose among releases.
+    /// The selection refused, or its source ran dry: the publisher is done and the charge stays.
+    /// How many words a selection draws depends on the scores, so trying again until it succeeds
+    /// would choose among releases.
     Selection(SelectionError),
-    /// No noise: the publisher is done and the charge stays. At `Close`: no name for the opening, and nothing changed.
+    /// No noise: the publisher is done and the charge stays. At `Close`: no name for the opening,
+    /// and nothing changed.
     Noise(NoiseError),
 }
 
@@ -331,8 +338,8 @@ pub struct Publisher<'a> {
 impl<'a> Publisher<'a> {
     /// Joins a state with its slices, one number a candidate each; a fresh state clears them.
     ///
-    /// **Errors**: [`PublisherError::Storage`], [`PublisherError::State`]; [`PublisherError::OtherMechanism`] if its scores
-    /// were taken by another one.
+    /// **Errors**: [`PublisherError::Storage`], [`PublisherError::State`];
+    /// [`PublisherError::OtherMechanism`] if its scores were taken by another one.
     pub fn attach(
         mechanism: &'a WorstCase,
         state: &'a mut PublisherState,
@@ -369,7 +376,8 @@ impl<'a> Publisher<'a> {
 
     /// One step of the machine: one input in, one output out.
     ///
-    /// **Errors**: [`PublisherError`]; nothing left then, and nothing changed unless the variant says so.
+    /// **Errors**: [`PublisherError`]; nothing left then, and nothing changed unless the variant
+    /// says so.
     pub fn handle<S: NoiseSource>(
         &mut self,
         input: PublisherInput<S::Provenance>,
@@ -444,7 +452,8 @@ impl<'a> Publisher<'a> {
         Ok(PublisherOutput::Charge(Charge::all(nonce, 0, &events)))
     }
 
-    /// Noise first, then permute-and-flip, then the chosen score; a failure of the source releases nothing.
+    /// Noise first, then permute-and-flip, then the chosen score; a failure of the source releases
+    /// nothing.
     fn release<S: NoiseSource>(
         &mut self,
         receipt: &Receipt<S::Provenance>,
@@ -505,8 +514,9 @@ mod tests {
     use super::*;
     use crate::privacy::Epsilon;
 
-    /// A charge names ε alone. Before the mend a mechanism of another scale passed for the charged one: scores of which one
-    /// record may move the whole range left under the noise of a mean over 256 records.
+    /// A charge names ε alone. Before the mend a mechanism of another scale passed for the charged
+    /// one: scores of which one record may move the whole range left under the noise of a mean over
+    /// 256 records.
     #[test]
     fn mended_scores_of_one_scale_do_not_leave_under_another() {
         let e = Epsilon::new(1.0).unwrap();

@@ -1,4 +1,5 @@
-//! Scores as integers: what a score is given as, its range, its levels, how far one record moves it.
+//! Scores as integers: what a score is given as, its range, its levels, how far one record moves
+//! it.
 
 use crate::math;
 use crate::parameter::{ConfigError, check};
@@ -8,7 +9,8 @@ const LEVELS: u64 = 1 << 20;
 /// Levels for each record of a promised mean.
 const LEVELS_PER_RECORD: u64 = 1 << 12;
 
-/// What a score is: what it is given as, its range, its integer levels, how far one record moves it.
+/// What a score is: what it is given as, its range, its integer levels, how far one record moves
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoreScale {
     pub(super) given: Given,
@@ -18,8 +20,9 @@ pub struct ScoreScale {
     pub(super) sensitivity: u64,
 }
 
-/// What the scores of a scale are given as. A mean computed in floating point and brought to the levels of a sum could
-/// move by one level more than the sum's Δ, so a scale takes one or the other.
+/// What the scores of a scale are given as. A mean computed in floating point and brought to the
+/// levels of a sum could move by one level more than the sum's Δ, so a scale takes one or the
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     Sum,
@@ -49,8 +52,9 @@ impl ScoreScale {
         })
     }
 
-    /// Numbers in [low, high] that the owner promises to be means over m records of values in [low, high], so that one
-    /// record moves them by at most (high − low)/m, *as given*, rounding included.
+    /// Numbers in [low, high] that the owner promises to be means over m records of values in [low,
+    /// high], so that one record moves them by at most (high − low)/m, *as given*, rounding
+    /// included.
     ///
     /// **Errors**: [`ConfigError`] unless low < high are finite and m ≥ 1.
     pub fn promised_mean(low: f64, high: f64, records: u32) -> Result<Self, ConfigError> {
@@ -60,7 +64,8 @@ impl ScoreScale {
         Self::range(low, high, levels, levels.min(LEVELS_PER_RECORD + 1))
     }
 
-    /// Numbers in [low, high] of which nothing is known: one record may move them through the whole range.
+    /// Numbers in [low, high] of which nothing is known: one record may move them through the whole
+    /// range.
     ///
     /// **Errors**: [`ConfigError`] unless low < high are finite.
     pub fn opaque(low: f64, high: f64) -> Result<Self, ConfigError> {

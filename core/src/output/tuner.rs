@@ -1,4 +1,5 @@
-//! The tuner: GP-UCB over a finite public list of candidates. Its history is private; only a release may leave.
+//! The tuner: GP-UCB over a finite public list of candidates. Its history is private; only a
+//! release may leave.
 
 use core::fmt;
 
@@ -203,8 +204,9 @@ pub struct Tuner<'a, T, K> {
 impl<'a, T: Scalar, K: Kernel<T>> Tuner<'a, T, K> {
     /// Joins a state with its log and a workspace that anybody may have used before.
     ///
-    /// **Parameters**: `points` candidates of `dim` numbers; `rounds` T ≥ 2; `delta` in (0, 1) the failure probability
-    /// of the confidence widths; kernel and noise variance public and never fitted on the validation data.
+    /// **Parameters**: `points` candidates of `dim` numbers; `rounds` T ≥ 2; `delta` in (0, 1) the
+    /// failure probability of the confidence widths; kernel and noise variance public and never
+    /// fitted on the validation data.
     ///
     /// **Errors**: [`TunerError::Config`], [`TunerError::Storage`], [`TunerError::Surrogate`].
     pub fn attach(

@@ -1,11 +1,12 @@
 //! The default: private for every data set, under replacing one of the m scored records.
 //!
-//! **Theorem.** Candidates public; training data public or disjoint from the scored records; m public. If no candidate's
-//! integer score changes by more than Δ between neighbours, permute-and-flip on the scores with ε₁ and discrete Laplace
-//! noise on the chosen score with ε₂ are together (ε₁ + ε₂, δ)-private (the second release of a run adds): δ = 0 as long
-//! as the range is at most 1024 scales of the noise wide, that is up to about 1024/ε₂ records, and δ = 1e-300 beyond,
-//! where a noise that saturates no longer ends on the same clamp for all scores ([`DiscreteLaplace::wide`]).
-//! [`WorstCase::events`] says which. Opaque scores are always within.
+//! **Theorem.** Candidates public; training data public or disjoint from the scored records; m
+//! public. If no candidate's integer score changes by more than Δ between neighbours,
+//! permute-and-flip on the scores with ε₁ and discrete Laplace noise on the chosen score with ε₂
+//! are together (ε₁ + ε₂, δ)-private (the second release of a run adds): δ = 0 as long as the range
+//! is at most 1024 scales of the noise wide, that is up to about 1024/ε₂ records, and δ = 1e-300
+//! beyond, where a noise that saturates no longer ends on the same clamp for all scores
+//! ([`DiscreteLaplace::wide`]). [`WorstCase::events`] says which. Opaque scores are always within.
 //!
 //! | scores | Δ | rests on |
 //! |---|---|---|
@@ -13,10 +14,11 @@
 //! | [`ScoreScale::promised_mean`]: one number, a mean over m records of values in the range | one m-th of the range | the owner's promise, checked by nobody |
 //! | [`ScoreScale::opaque`]: one number | the whole range | the clamp |
 //!
-//! **Failures**: that a candidate crashed, ran out of time or gave no number is a fact about the data as well. The rule
-//! is public and fixed before ([`FailureRule`]): *abort* releases nothing at all; that it aborted is visible and **not
-//! accounted**, so it is sound only if failing does not depend on one record. *Lowest* counts the candidate as the worst
-//! and is accounted exactly, which needs Δ to be the whole range.
+//! **Failures**: that a candidate crashed, ran out of time or gave no number is a fact about the
+//! data as well. The rule is public and fixed before ([`FailureRule`]): *abort* releases nothing at
+//! all; that it aborted is visible and **not accounted**, so it is sound only if failing does not
+//! depend on one record. *Lowest* counts the candidate as the worst and is accounted exactly, which
+//! needs Δ to be the whole range.
 //!
 //! **Not protected**: candidates, their number, m, the time it took.
 //!
@@ -73,7 +75,8 @@ pub struct WorstCase {
 pub enum WorstCaseError {
     /// A constant out of range.
     Config(ConfigError),
-    /// [`FailureRule::Lowest`] with a promised sensitivity: a failure moves a score through the whole range.
+    /// [`FailureRule::Lowest`] with a promised sensitivity: a failure moves a score through the
+    /// whole range.
     FailureNotCovered,
     /// The selection refused.
     Selection(SelectionError),
@@ -106,7 +109,8 @@ impl core::error::Error for WorstCaseError {
 }
 
 impl WorstCase {
-    /// A mechanism that spends `epsilon_candidate` on which candidate and `epsilon_value` on its score.
+    /// A mechanism that spends `epsilon_candidate` on which candidate and `epsilon_value` on its
+    /// score.
     ///
     /// **Errors**: [`WorstCaseError`].
     pub fn new(
@@ -152,7 +156,8 @@ impl WorstCase {
         [self.selection.event(), self.laplace.event()]
     }
 
-    /// A name of all its constants, from 64 bits of their digest: two mechanisms of one name are the same.
+    /// A name of all its constants, from 64 bits of their digest: two mechanisms of one name are
+    /// the same.
     pub fn id(&self) -> u64 {
         let ScoreScale {
             given,
@@ -187,8 +192,9 @@ impl WorstCase {
         self.scale.sensitivity() / self.laplace.epsilon().value()
     }
 
-    /// With probability 1 − `failure` the chosen candidate's score is within this of the best, in units of the score:
-    /// (2Δ/ε₁)·ln(|Λ|/failure), the exponential mechanism's bound, which permute-and-flip never exceeds.
+    /// With probability 1 − `failure` the chosen candidate's score is within this of the best, in
+    /// units of the score: (2Δ/ε₁)·ln(|Λ|/failure), the exponential mechanism's bound, which
+    /// permute-and-flip never exceeds.
     pub fn candidate_gap(&self, epsilon_candidate: f64, failure: f64) -> f64 {
         2.0 * self.scale.sensitivity() / epsilon_candidate
             * crate::math::Scalar::ln(f64::from(self.candidates) / failure)

@@ -1,8 +1,10 @@
-//! The attack on the paper's transformation, as a program: anyone who knows d + 1 rows in general position knows them all.
+//! The attack on the paper's transformation, as a program: anyone who knows d + 1 rows in general
+//! position knows them all.
 //!
-//! Z = XA for one matrix A (d×r), so Z determines an affine map back to X wherever r ≥ d; d + 1 known rows fix it. No
-//! noise has to be averaged out and ε does not enter. The other attack needs no known coordinates: the columns of Z lie
-//! in the column space of X, so of two candidate tables only one fits ([`residual`]).
+//! Z = XA for one matrix A (d×r), so Z determines an affine map back to X wherever r ≥ d; d + 1
+//! known rows fix it. No noise has to be averaged out and ε does not enter. The other attack needs
+//! no known coordinates: the columns of Z lie in the column space of X, so of two candidate tables
+//! only one fits ([`residual`]).
 //!
 //! ```
 //! use sordino_core::outsourced::attack::recover_row;
@@ -20,8 +22,8 @@ use alloc::vec::Vec;
 
 use nalgebra::{DMatrix, DVector};
 
-/// Row `target` of X, from the released rows and the known ones by least squares; `None` if the known rows do not
-/// determine it.
+/// Row `target` of X, from the released rows and the known ones by least squares; `None` if the
+/// known rows do not determine it.
 ///
 /// **Parameters**: `released` n×r row by row; `known` pairs of row number and its d coordinates.
 pub fn recover_row(
@@ -58,8 +60,8 @@ pub fn recover_row(
     )
 }
 
-/// ‖Z − QQᵀZ‖/‖Z‖ with Q an orthonormal basis of the columns of `candidate` (n×d): rounding if Z was made from it,
-/// larger by many orders if one row was another.
+/// ‖Z − QQᵀZ‖/‖Z‖ with Q an orthonormal basis of the columns of `candidate` (n×d): rounding if Z
+/// was made from it, larger by many orders if one row was another.
 pub fn residual(released: &[f64], out_dim: usize, candidate: &[f64], dim: usize) -> f64 {
     let rows = candidate.len() / dim.max(1);
     let q = DMatrix::from_row_slice(rows, dim, &candidate[..rows * dim])

@@ -1,4 +1,5 @@
-//! What curator and modeler agree on. Everything here is public, and none of it is fitted on the curator's rows.
+//! What curator and modeler agree on. Everything here is public, and none of it is fitted on the
+//! curator's rows.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +19,14 @@ pub struct Parameters {
     pub initial_rows: u32,
     /// δ_ucb: probability with which the confidence bound may fail; the paper's is 0.05.
     pub failure_probability: f64,
-    /// Noise variance of the modeler's surrogate, unit y². With noisy rows it must cover what their noise does to y.
+    /// Noise variance of the modeler's surrogate, unit y². With noisy rows it must cover what their
+    /// noise does to y.
     pub noise_variance: f64,
     /// Constant subtracted from every y, public.
     pub prior_mean: f64,
-    /// Whether a row may be queried again, as the paper's text has it. The authors' code never does, and without that
-    /// the Branin experiment stays at one row for ever: its model is too smooth for the peak.
+    /// Whether a row may be queried again, as the paper's text has it. The authors' code never
+    /// does, and without that the Branin experiment stays at one row for ever: its model is too
+    /// smooth for the peak.
     pub repeats: bool,
 }
 

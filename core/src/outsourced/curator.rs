@@ -14,8 +14,8 @@ use crate::privacy::{Event, NoiseError, NoiseSource, Nonce, Provenance, Release}
 /// What stands between the inputs and the modeler.
 #[derive(Clone, Copy, Debug)]
 pub enum Protection<'p> {
-    /// Public projection plus Gaussian noise: (ε, δ)-private for a shift of one row by at most 1, [`Origin::Public`] says of what. The
-    /// default.
+    /// Public projection plus Gaussian noise: (ε, δ)-private for a shift of one row by at most 1,
+    /// [`Origin::Public`] says of what. The default.
     Gaussian(GaussianProjection<'p>),
     /// The paper's: **not differentially private**.
     Paper(PaperProjection<'p>),
@@ -37,21 +37,22 @@ pub enum CuratorPhase {
     Closed,
 }
 
-/// What a curator is, apart from its numbers. Not `Clone`: two curators that go on from one state would release twice
-/// from one charge.
+/// What a curator is, apart from its numbers. Not `Clone`: two curators that go on from one state
+/// would release twice from one charge.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct CuratorState {
     #[serde(deserialize_with = "charge_again")]
     phase: CuratorPhase,
     pending: u32,
     answered: u32,
-    /// The release that is open, and what it was charged; another mechanism releases nothing for it. Never stored.
+    /// The release that is open, and what it was charged; another mechanism releases nothing for
+    /// it. Never stored.
     #[serde(skip)]
     opened: Option<(Nonce, Event)>,
 }
 
-/// A stored state may be older than a release made from it: a curator that resumes between charge and release is charged
-/// again.
+/// A stored state may be older than a release made from it: a curator that resumes between charge
+/// and release is charged again.
 fn charge_again<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<CuratorPhase, D::Error> {
@@ -120,8 +121,8 @@ impl Default for CuratorState {
 /// One thing that happens to a curator.
 #[derive(Debug, PartialEq)]
 pub enum CuratorInput<P: Provenance> {
-    /// Release the rows. Said again while the charge is being written down, it names the charge again, for a ledger that
-    /// failed.
+    /// Release the rows. Said again while the charge is being written down, it names the charge
+    /// again, for a ledger that failed.
     Open,
     /// The charge is durable, and here is the ledger's receipt: release.
     Charged(Receipt<P>),
@@ -139,17 +140,18 @@ pub enum CuratorInput<P: Provenance> {
 /// What a curator answers. `P` says how the noise was made.
 #[derive(Debug, PartialEq)]
 pub enum CuratorOutput<'o, P: Provenance> {
-    /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer [`CuratorInput::Charged`] with its
-    /// receipt.
+    /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer
+    /// [`CuratorInput::Charged`] with its receipt.
     Charge(Charge<P>),
     /// Send these n·r numbers, row by row, to the modeler.
     Rows(Release<&'o [f64], P>),
-    /// Send these n·r numbers, row by row, to the modeler. They are the paper's transformation, which is **not
-    /// differentially private**.
+    /// Send these n·r numbers, row by row, to the modeler. They are the paper's transformation,
+    /// which is **not differentially private**.
     Unprotected(&'o [f64]),
     /// Nothing will be released.
     Closed,
-    /// Evaluate the function at this row of the original table and answer [`CuratorInput::Observed`].
+    /// Evaluate the function at this row of the original table and answer
+    /// [`CuratorInput::Observed`].
     Evaluate {
         /// Index of the row, 0-based.
         row: u32,
@@ -174,7 +176,8 @@ pub enum CuratorError {
         /// Name of the input.
         input: &'static str,
     },
-    /// A private release of a table whose centre or scale was measured on it: every row moves with each.
+    /// A private release of a table whose centre or scale was measured on it: every row moves with
+    /// each.
     ConstantsOfData,
     /// A row that does not exist.
     UnknownRow {
@@ -258,10 +261,12 @@ pub struct Curator<'a> {
 impl<'a> Curator<'a> {
     /// Joins a state with its table.
     ///
-    /// **Parameters**: `table` n·d numbers, prepared with constants of `origin` ([`super::preprocess`]); `pool` n·r
-    /// integers for noise (empty under the paper's transformation); `out` n·r numbers.
+    /// **Parameters**: `table` n·d numbers, prepared with constants of `origin`
+    /// ([`super::preprocess`]); `pool` n·r integers for noise (empty under the paper's
+    /// transformation); `out` n·r numbers.
     ///
-    /// **Errors**: [`CuratorError::ConstantsOfData`], [`CuratorError::Storage`], [`CuratorError::State`].
+    /// **Errors**: [`CuratorError::ConstantsOfData`], [`CuratorError::Storage`],
+    /// [`CuratorError::State`].
     pub fn attach(
         mut protection: Protection<'a>,
         table: &'a [f64],
@@ -275,7 +280,8 @@ impl<'a> Curator<'a> {
             Protection::Paper(projection) => (projection.dim(), projection.out_dim(), false),
         };
         if let Protection::Gaussian(mechanism) = &mut protection {
-            // The event says what is protected in the owner's units, not in those of the prepared table.
+            // The event says what is protected in the owner's units, not in those of the prepared
+            // table.
             let Origin::Public { unit } = origin else {
                 return Err(CuratorError::ConstantsOfData);
             };
@@ -315,7 +321,8 @@ impl<'a> Curator<'a> {
         self.state
     }
 
-    /// What the release costs; nothing is charged for the paper's transformation, because no ε describes it.
+    /// What the release costs; nothing is charged for the paper's transformation, because no ε
+    /// describes it.
     pub fn event(&self) -> Option<Event> {
         match &self.protection {
             Protection::Gaussian(mechanism) => Some(mechanism.event()),
@@ -595,7 +602,8 @@ mod tests {
             said.contains("by at most 1\"") && said.contains("by at most 0.1\""),
             "{said}"
         );
-        // A column divided by its lengthscale of 10 and multiplied by 10 moves as far as one left alone.
+        // A column divided by its lengthscale of 10 and multiplied by 10 moves as far as one left
+        // alone.
         let alike = Constants::public(&[0.0], 10.0)
             .unwrap()
             .of_columns(&[10.0], &[false])

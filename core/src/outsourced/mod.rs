@@ -1,12 +1,15 @@
-//! Trust model **outsourced**: a curator holds the inputs, a modeler runs the optimisation on a transformed copy. With
-//! [`Protection::Gaussian`], the default, the release of the transformed table is (ε, δ)-private for a shift of *one input
-//! row by at most 1* in scaled units (largest norm 25): **not** y, **not** which rows are queried, **not** n, **not**
-//! hyper-parameters fitted on the data, and only if centring and scaling constants are public. With
-//! [`Protection::Paper`], the published algorithm, it is **not differentially private at all**: Theorem 1 of the paper is
-//! false for n ≥ d + 2 rows in general position (the columns of Z lie in the column space of X, and neighbours have
-//! different ones), and anyone who knows d + 1 rows can recover every other one (module `attack`, feature `alloc`).
+//! Trust model **outsourced**: a curator holds the inputs, a modeler runs the optimisation on a
+//! transformed copy. With [`Protection::Gaussian`], the default, the release of the transformed
+//! table is (ε, δ)-private for a shift of *one input row by at most 1* in scaled units (largest
+//! norm 25): **not** y, **not** which rows are queried, **not** n, **not** hyper-parameters fitted
+//! on the data, and only if centring and scaling constants are public. With [`Protection::Paper`],
+//! the published algorithm, it is **not differentially private at all**: Theorem 1 of the paper is
+//! false for n ≥ d + 2 rows in general position (the columns of Z lie in the column space of X, and
+//! neighbours have different ones), and anyone who knows d + 1 rows can recover every other one
+//! (module `attack`, feature `alloc`).
 //!
-//! PO-GP-UCB (Kharkovskii, Dai, Low 2020). Both parties are pure state machines: one input in, one output out.
+//! PO-GP-UCB (Kharkovskii, Dai, Low 2020). Both parties are pure state machines: one input in, one
+//! output out.
 //!
 //! | the paper's line | here |
 //! |---|---|
@@ -20,10 +23,11 @@
 //! | line 5: the curator evaluates and replies | [`CuratorOutput::Evaluate`], [`CuratorOutput::Reply`] |
 //! | line 6: update | `Modeler::record` |
 //!
-//! Deviations: the text misprints the root in ω (the factor r ln(2/δ) stands under it as a whole); δ′ = δ_ucb/2, queries
-//! are counted from 1 after the initial row.
+//! Deviations: the text misprints the root in ω (the factor r ln(2/δ) stands under it as a whole);
+//! δ′ = δ_ucb/2, queries are counted from 1 after the initial row.
 //!
-//! **Example**: that of [`preprocess`]; the release itself, [`crate::privacy::mechanism::projection::GaussianProjection`].
+//! **Example**: that of [`preprocess`]; the release itself,
+//! [`crate::privacy::mechanism::projection::GaussianProjection`].
 
 pub mod attack;
 mod config;

@@ -204,13 +204,14 @@ pub struct Modeler<'a, T, K> {
 }
 
 impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
-    /// Joins a state with its log and a workspace that anybody may have used before: the posterior is rebuilt from the
-    /// log, to the same bits.
+    /// Joins a state with its log and a workspace that anybody may have used before: the posterior
+    /// is rebuilt from the log, to the same bits.
     ///
-    /// **Parameters**: `rows` n·r numbers as released; `kernel` over them, with the hyper-parameters of the x-domain;
-    /// `initial` the rows queried first.
+    /// **Parameters**: `rows` n·r numbers as released; `kernel` over them, with the
+    /// hyper-parameters of the x-domain; `initial` the rows queried first.
     ///
-    /// **Errors**: [`ModelerError::Storage`], [`ModelerError::Surrogate`] (a number of `rows` is not finite).
+    /// **Errors**: [`ModelerError::Storage`], [`ModelerError::Surrogate`] (a number of `rows` is
+    /// not finite).
     ///
     /// **Cost**: 2n flops for every pair of observations in the log.
     pub fn attach(
@@ -294,7 +295,8 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
 
     /// One step of the machine: one input in, one output out.
     ///
-    /// **Errors**: [`ModelerError`]; nothing changed then. **Cost**: 2n flops for every earlier observation.
+    /// **Errors**: [`ModelerError`]; nothing changed then. **Cost**: 2n flops for every earlier
+    /// observation.
     pub fn handle(&mut self, input: ModelerInput<T>) -> Result<ModelerOutput, ModelerError> {
         match (self.state.phase, input) {
             (ModelerPhase::Fresh, ModelerInput::Start) => Ok(self.query()),

@@ -11,16 +11,18 @@ use super::spectrum::{Spectrum, SpectrumError};
 
 /// The threshold for singular values.
 ///
-/// **Equation**: ω = 16·√(r ln(2/δ))·ln(16r/δ)/ε. The paper's text has √r·ln(2/δ); its appendix, its tables and its
-/// authors' code need the root over both.
+/// **Equation**: ω = 16·√(r ln(2/δ))·ln(16r/δ)/ε. The paper's text has √r·ln(2/δ); its appendix,
+/// its tables and its authors' code need the root over both.
 ///
-/// **Source**: Kharkovskii, Dai, Low 2020, Algorithm 1, line 1, after Blocki, Blum, Datta, Sheffet 2012.
+/// **Source**: Kharkovskii, Dai, Low 2020, Algorithm 1, line 1, after Blocki, Blum, Datta,
+/// Sheffet 2012.
 pub fn omega(out_dim: u32, epsilon: f64, delta: f64) -> f64 {
     let r = f64::from(out_dim);
     16.0 * Scalar::sqrt(r * Scalar::ln(2.0 / delta)) * Scalar::ln(16.0 * r / delta) / epsilon
 }
 
-/// r from which on all squared distances are kept within 1 ± ν with probability 1 − μ: 8 ln(n²/μ)/ν², for ν < 1/2.
+/// r from which on all squared distances are kept within 1 ± ν with probability 1 − μ: 8
+/// ln(n²/μ)/ν², for ν < 1/2.
 ///
 /// **Source**: the same, Lemma 1 (Johnson and Lindenstrauss).
 pub fn distortion_dimension(rows: u32, distortion: f64, failure_probability: f64) -> f64 {
@@ -28,9 +30,9 @@ pub fn distortion_dimension(rows: u32, distortion: f64, failure_probability: f64
     8.0 * Scalar::ln(n * n / failure_probability) / (distortion * distortion)
 }
 
-/// The paper's transformation, Z = r^(−1/2)·X̃M. **Not differentially private**, for any ε, δ, r and either branch: its
-/// Theorem 1 is false for n ≥ d + 2 rows in general position; the module `outsourced::attack` (feature `alloc`) shows it.
-/// For reproducing its utility.
+/// The paper's transformation, Z = r^(−1/2)·X̃M. **Not differentially private**, for any ε, δ, r
+/// and either branch: its Theorem 1 is false for n ≥ d + 2 rows in general position; the module
+/// `outsourced::attack` (feature `alloc`) shows it. For reproducing its utility.
 ///
 /// No [`crate::privacy::Release`] comes from it and no accountant hears of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,10 +95,11 @@ impl core::error::Error for PaperError {
 }
 
 impl<'p> PaperProjection<'p> {
-    /// Algorithm 1 on a prepared table; `gaussian` holds M, d×r standard normal numbers row by row, and is overwritten
-    /// with the matrix that is applied.
+    /// Algorithm 1 on a prepared table; `gaussian` holds M, d×r standard normal numbers row by row,
+    /// and is overwritten with the matrix that is applied.
     ///
-    /// **Numerics**: X̃ = U diag(√(s² + ω²)) Vᵀ is formed as X·(V diag(√(s² + ω²)/s) Vᵀ), which needs no U.
+    /// **Numerics**: X̃ = U diag(√(s² + ω²)) Vᵀ is formed as X·(V diag(√(s² + ω²)/s) Vᵀ), which
+    /// needs no U.
     ///
     /// **Errors**: [`PaperError`]; `gaussian` is as it was then.
     ///
@@ -174,12 +177,14 @@ impl<'p> PaperProjection<'p> {
         self.out_dim
     }
 
-    /// Whether a singular value was below ω, so that all were raised. The branch alone depends on the data.
+    /// Whether a singular value was below ω, so that all were raised. The branch alone depends on
+    /// the data.
     pub const fn raised(&self) -> bool {
         self.raised
     }
 
-    /// C′ = 1 + \[raised\]·ω²/σ_min² of Theorem 2: squared distances stay within (1 − ν) and (1 + ν)C′.
+    /// C′ = 1 + \[raised\]·ω²/σ_min² of Theorem 2: squared distances stay within (1 − ν) and (1 +
+    /// ν)C′.
     pub const fn distortion(&self) -> f64 {
         self.distortion
     }

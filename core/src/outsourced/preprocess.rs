@@ -1,10 +1,10 @@
-//! From a table in the owner's units to one whose distances mean something: logarithms, one lengthscale for all
-//! columns, centre and scale.
+//! From a table in the owner's units to one whose distances mean something: logarithms, one
+//! lengthscale for all columns, centre and scale.
 //!
-//! **Privacy**: constants measured on the data move *every* row when one row moves: by at least g in all nd entries on
-//! a grid of step g, so the sensitivity is 1 + √(nd)·g at least, and without a bound for the centre. A private release
-//! therefore takes [`Constants::public`] only; [`Constants::of_data`] is for the paper's experiments and says so in its
-//! [`Origin`].
+//! **Privacy**: constants measured on the data move *every* row when one row moves: by at least g
+//! in all nd entries on a grid of step g, so the sensitivity is 1 + √(nd)·g at least, and without a
+//! bound for the centre. A private release therefore takes [`Constants::public`] only;
+//! [`Constants::of_data`] is for the paper's experiments and says so in its [`Origin`].
 //!
 //! ```
 //! use sordino_core::outsourced::preprocess::{check, isotropic, logarithm};
@@ -33,7 +33,8 @@ pub const LARGEST_NORM: f64 = 25.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// x ← (x − mean)·norm/max‖x − mean‖: the paper's text; all its statements on synthetic grids follow from it.
+    /// x ← (x − mean)·norm/max‖x − mean‖: the paper's text; all its statements on synthetic grids
+    /// follow from it.
     CentreThenScale,
     /// x ← (x − mean)·norm/max‖x‖: the authors' code; the Branin experiment follows from it.
     ScaleThenCentre,
@@ -44,7 +45,8 @@ pub enum Order {
 pub enum Origin {
     /// Known without the data.
     Public {
-        /// What a distance of 1 in the prepared table is for its owner: the shift that a private release protects.
+        /// What a distance of 1 in the prepared table is for its owner: the shift that a private
+        /// release protects.
         unit: ShiftUnit,
     },
     /// Measured on the data.
@@ -140,8 +142,8 @@ pub fn check(table: &[f64], dim: usize) -> Result<(), PreprocessError> {
 
 /// x ← ln x in the columns that are flagged.
 ///
-/// **Errors**: [`PreprocessError::Shape`], [`PreprocessError::NotFinite`], [`PreprocessError::Logarithm`]; the table is
-/// as it was then.
+/// **Errors**: [`PreprocessError::Shape`], [`PreprocessError::NotFinite`],
+/// [`PreprocessError::Logarithm`]; the table is as it was then.
 pub fn logarithm(table: &mut [f64], flags: &[bool]) -> Result<(), PreprocessError> {
     let dim = flags.len();
     check(table, dim)?;
@@ -162,9 +164,11 @@ pub fn logarithm(table: &mut [f64], flags: &[bool]) -> Result<(), PreprocessErro
     Ok(())
 }
 
-/// x ← x/lengthscale column by column: a kernel with one lengthscale each becomes one with lengthscale 1 for all.
+/// x ← x/lengthscale column by column: a kernel with one lengthscale each becomes one with
+/// lengthscale 1 for all.
 ///
-/// **Errors**: [`PreprocessError::Shape`], [`PreprocessError::NotPositive`], [`PreprocessError::NotFinite`].
+/// **Errors**: [`PreprocessError::Shape`], [`PreprocessError::NotPositive`],
+/// [`PreprocessError::NotFinite`].
 pub fn isotropic(table: &mut [f64], lengthscales: &[f64]) -> Result<(), PreprocessError> {
     check(table, lengthscales.len())?;
     if let Some(index) = lengthscales
@@ -193,16 +197,19 @@ pub struct Constants<'c> {
 }
 
 impl<'c> Constants<'c> {
-    /// Constants known without the data: the middle of the admissible box and its half diagonal, say.
+    /// Constants known without the data: the middle of the admissible box and its half diagonal,
+    /// say.
     ///
-    /// **Errors**: [`PreprocessError::NotFinite`] (row 0), [`PreprocessError::NotPositive`], [`PreprocessError::Shape`].
+    /// **Errors**: [`PreprocessError::NotFinite`] (row 0), [`PreprocessError::NotPositive`],
+    /// [`PreprocessError::Shape`].
     pub fn public(centre: &'c [f64], factor: f64) -> Result<Self, PreprocessError> {
         check(centre, centre.len())?;
         Self::new(centre, factor, |unit| Origin::Public { unit })
     }
 
-    /// The same constants for a table of which [`isotropic`] divided the columns by `lengthscales`, after [`logarithm`] was
-    /// taken where `logarithms` says so: then one prepared unit is that many of those.
+    /// The same constants for a table of which [`isotropic`] divided the columns by `lengthscales`,
+    /// after [`logarithm`] was taken where `logarithms` says so: then one prepared unit is that
+    /// many of those.
     ///
     /// **Errors**: [`PreprocessError::Shape`] if the lists are not one number for each column;
     /// [`PreprocessError::NotPositive`] if no positive finite unit is left.
@@ -248,7 +255,8 @@ impl<'c> Constants<'c> {
             if values.clone().all(|x| *x == table[column]) {
                 return Err(PreprocessError::ConstantColumn { column });
             }
-            // The mean of the differences to the first row: exact where the column nearly stands still.
+            // The mean of the differences to the first row: exact where the column nearly stands
+            // still.
             let first = table[column];
             *mean = first + values.fold(0.0, |sum, x| sum + (*x - first)) / rows;
         }

@@ -10,7 +10,8 @@ use super::preprocess;
 use crate::domain::DIM_MAX;
 use crate::math::Scalar;
 
-/// Iterations of the singular value decomposition; tens are enough for any table of at most 16 columns.
+/// Iterations of the singular value decomposition; tens are enough for any table of at most 16
+/// columns.
 const ITERATIONS: usize = 1000;
 
 /// Why a table has no usable spectrum.
@@ -81,8 +82,8 @@ pub struct Spectrum {
 impl Spectrum {
     /// Of a row-major table of n ≥ d rows.
     ///
-    /// **Numerics**: Householder's R of n×d first, then the singular values of the small R: σ_min keeps its full
-    /// relative accuracy, which XᵀX would halve.
+    /// **Numerics**: Householder's R of n×d first, then the singular values of the small R: σ_min
+    /// keeps its full relative accuracy, which XᵀX would halve.
     ///
     /// **Errors**: [`SpectrumError`]. **Cost**: 2nd² flops, a copy of the table.
     pub fn of(table: &[f64], dim: usize) -> Result<Self, SpectrumError> {

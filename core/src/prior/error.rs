@@ -53,7 +53,8 @@ pub enum PublicPriorError {
         /// The range it must lie in.
         admissible: &'static str,
     },
-    /// Two landmarks are nearly the same, or one is determined by the others: k(P, P) has no stable factor.
+    /// Two landmarks are nearly the same, or one is determined by the others: k(P, P) has no stable
+    /// factor.
     Singular(NotPositiveDefinite),
     /// The covariance of the weights is none: it has a negative eigenvalue.
     Covariance(NotPositiveDefinite),
@@ -170,7 +171,8 @@ pub enum NewcomerError {
         /// How many numbers were given.
         given: usize,
     },
-    /// The table of moments does not have two numbers for each candidate, is not finite, or is of another list or prior.
+    /// The table of moments does not have two numbers for each candidate, is not finite, or is of
+    /// another list or prior.
     Moments {
         /// The first candidate that does not fit.
         candidate: usize,

@@ -1,4 +1,5 @@
-//! What the observations say about one hypothesis: factor, scale in closed form, log weight, best visited point.
+//! What the observations say about one hypothesis: factor, scale in closed form, log weight, best
+//! visited point.
 
 use super::hypothesis::Hypothesis;
 use super::storage::FitParts;
@@ -62,7 +63,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
     }
 }
 
-/// A hypothesis and its numbers, which stand in [`FitParts`]; values in units of the range, from y₁ on.
+/// A hypothesis and its numbers, which stand in [`FitParts`]; values in units of the range, from y₁
+/// on.
 #[derive(Clone, Debug)]
 pub(super) struct Fitted<T> {
     pub(super) hypothesis: Hypothesis<T>,
@@ -82,7 +84,8 @@ pub(super) struct Moments<T> {
     pub(super) variance: T,
 }
 
-/// Factors the covariance of the observations under a hypothesis and weighs it. One observation or more.
+/// Factors the covariance of the observations under a hypothesis and weighs it. One observation or
+/// more.
 ///
 /// **Cost**: n³/6 + 3n²/2 multiply-adds, n²/2 exponentials.
 pub(super) fn fit<T: Scalar>(

@@ -16,7 +16,8 @@ const PATTERN_DIM_MAX: usize = 4;
 /// ρ of the hypotheses with τ = 1.
 const OWN: [f64; 2] = [0.1, 1.0];
 
-/// exp(Σ scaleᵢ(xᵢ − x'ᵢ)²), a squared exponential kernel of variance 1 with a lengthscale for each axis.
+/// exp(Σ scaleᵢ(xᵢ − x'ᵢ)²), a squared exponential kernel of variance 1 with a lengthscale for each
+/// axis.
 #[derive(Clone, Debug)]
 pub(super) struct OwnKernel<T> {
     /// −1/2ℓ² of each axis.
@@ -24,9 +25,11 @@ pub(super) struct OwnKernel<T> {
 }
 
 impl<T: Scalar> OwnKernel<T> {
-    /// `variance` times the kernel between x and candidates, whose points lie in a row-major list: as many as `out` holds.
+    /// `variance` times the kernel between x and candidates, whose points lie in a row-major list:
+    /// as many as `out` holds.
     ///
-    /// Small dimensions by name: a device spends a third of a search here. Sums in the order of the axes.
+    /// Small dimensions by name: a device spends a third of a search here. Sums in the order of the
+    /// axes.
     pub(super) fn covariances(
         &self,
         variance: T,

@@ -29,7 +29,8 @@ use crate::optimizer::CANDIDATES_MAX;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewcomerSettings {
-    /// ν, the noise variance of an evaluation as a fraction of the squared scale of the function, in \[10⁻⁶, 1].
+    /// ν, the noise variance of an evaluation as a fraction of the squared scale of the function,
+    /// in \[10⁻⁶, 1].
     pub noise_fraction: f64,
     /// Of the first three questions where no file is trusted; any number.
     pub seed: u32,
@@ -54,10 +55,12 @@ impl NewcomerSettings {
     }
 }
 
-/// A search over a list of candidates that begins with what others learned, if there is a file. It maximises.
+/// A search over a list of candidates that begins with what others learned, if there is a file. It
+/// maximises.
 ///
-/// The state is the log: the same observations in the same order give the same questions, also after a restart
-/// ([`Newcomer::resume`]). Candidates are points of the unit box and have their index for a name.
+/// The state is the log: the same observations in the same order give the same questions, also
+/// after a restart ([`Newcomer::resume`]). Candidates are points of the unit box and have their
+/// index for a name.
 ///
 /// ```
 /// use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
@@ -105,9 +108,9 @@ pub struct Newcomer<'a, T, S> {
 }
 
 impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
-    /// Nothing observed yet. `candidates` are 1 to [`CANDIDATES_MAX`] points of the unit box with `dim` coordinates each,
-    /// row-major; `storage` holds [`storage_len`] numbers for at most `capacity` observations. What is lent beyond the least
-    /// is used for a greater width.
+    /// Nothing observed yet. `candidates` are 1 to [`CANDIDATES_MAX`] points of the unit box with
+    /// `dim` coordinates each, row-major; `storage` holds [`storage_len`] numbers for at most
+    /// `capacity` observations. What is lent beyond the least is used for a greater width.
     ///
     /// **Errors**: [`NewcomerError`].
     pub fn new(
@@ -150,8 +153,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         })
     }
 
-    /// The search that was told what `log` says, oldest first: candidate and value. Its questions are, bit for bit, those of
-    /// the search that wrote the log.
+    /// The search that was told what `log` says, oldest first: candidate and value. Its questions
+    /// are, bit for bit, those of the search that wrote the log.
     ///
     /// **Errors**: as [`Newcomer::new`] and [`Newcomer::observe`].
     ///
@@ -185,11 +188,12 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         Ok(search)
     }
 
-    /// Reads m and φᵀΣφ of candidates from a table of [`PublicPrior::moments`] in place of computing them: the same bits, M²
-    /// multiply-adds less for a candidate. It may lie in flash. Where the file is not read, the table is not either.
+    /// Reads m and φᵀΣφ of candidates from a table of [`PublicPrior::moments`] in place of
+    /// computing them: the same bits, M² multiply-adds less for a candidate. It may lie in flash.
+    /// Where the file is not read, the table is not either.
     ///
-    /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, is not finite, or says something
-    /// else about the first or the last candidate than this prior.
+    /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, is not
+    /// finite, or says something else about the first or the last candidate than this prior.
     pub fn with_moments(mut self, moments: &'a [T]) -> Result<Self, NewcomerError> {
         let (candidates, rows) = (self.count(), moments.len() / 2);
         let refused = |candidate| NewcomerError::Moments {
@@ -250,10 +254,12 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         Ok(())
     }
 
-    /// Tells the value of a candidate, asked for or not, for the first time or again: a repetition is one more observation.
+    /// Tells the value of a candidate, asked for or not, for the first time or again: a repetition
+    /// is one more observation.
     ///
-    /// **Errors**: [`NewcomerError::Candidate`], [`NewcomerError::Value`], [`NewcomerError::Full`]; nothing changes then.
-    /// **Cost**: 2M² + nM multiply-adds and M exponentials where a file is read.
+    /// **Errors**: [`NewcomerError::Candidate`], [`NewcomerError::Value`], [`NewcomerError::Full`];
+    /// nothing changes then. **Cost**: 2M² + nM multiply-adds and M exponentials where a file is
+    /// read.
     pub fn observe(&mut self, candidate: usize, value: T) -> Result<(), NewcomerError> {
         self.check(candidate, value)?;
         let (n, prior) = (self.len, self.prior);
@@ -311,8 +317,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             .map(|(candidate, value)| (candidate.to_u32() as usize, *value))
     }
 
-    /// The visited candidate of largest posterior mean, under the hypothesis of largest weight, and that mean in the user's
-    /// unit. Nothing before the first observation. A suggestion that was begun in slices begins again.
+    /// The visited candidate of largest posterior mean, under the hypothesis of largest weight, and
+    /// that mean in the user's unit. Nothing before the first observation. A suggestion that was
+    /// begun in slices begins again.
     ///
     /// **Cost**: that of weighing all hypotheses, n³/6 multiply-adds each.
     pub fn best(&mut self) -> Option<(usize, T)> {
@@ -385,7 +392,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         moments_of(prior, self.moments, candidate, row)
     }
 
-    /// The observations, where a hypothesis and candidates are computed, and what the file says about a candidate.
+    /// The observations, where a hypothesis and candidates are computed, and what the file says
+    /// about a candidate.
     pub(super) fn parts(
         &mut self,
     ) -> (

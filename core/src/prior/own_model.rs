@@ -1,7 +1,9 @@
-//! The model of a search with a file once it has many values: the optimizer's own, of what the file does not explain.
+//! The model of a search with a file once it has many values: the optimizer's own, of what the file
+//! does not explain.
 //!
-//! A file has one list of kernels for everybody. With enough values of its own a search does better to fit a lengthscale for
-//! each axis, and to keep of the file where it is high and where it is low.
+//! A file has one list of kernels for everybody. With enough values of its own a search does better
+//! to fit a lengthscale for each axis, and to keep of the file where it is high and where it is
+//! low.
 
 use super::newcomer::Newcomer;
 use crate::acquisition::log_expected_improvement;
@@ -14,8 +16,8 @@ use crate::optimizer::{Optimizer, OptimizerError, Settings};
 /// The least values with which a search goes on with its own model.
 const VALUES_MIN: usize = 15;
 
-/// Values from which on a search of so many axes goes on with its own model: 15, and not fewer than a search without a file begins
-/// with, 2·axes + 2.
+/// Values from which on a search of so many axes goes on with its own model: 15, and not fewer than
+/// a search without a file begins with, 2·axes + 2.
 pub const fn own_model_from(axes: usize) -> usize {
     let first = 2 * axes + 2;
     if first > VALUES_MIN {
@@ -74,7 +76,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
     /// Fits it to all that a search was told, at least one value, in storage of
     /// [`optimizer::storage_len`](crate::optimizer::storage_len) numbers for as many.
     ///
-    /// **Errors**: [`OptimizerError`]. A fit of the lengthscales that fails is none: they are the usual ones then.
+    /// **Errors**: [`OptimizerError`]. A fit of the lengthscales that fails is none: they are the
+    /// usual ones then.
     ///
     /// **Cost**: that of [`Optimizer::fit`], at most 48 n³ flops.
     pub fn fit<N: AsRef<[T]> + AsMut<[T]>>(
@@ -107,8 +110,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
         })
     }
 
-    /// The candidate of largest expected improvement among those that the search did not visit; ties: lowest index. The first of
-    /// all once every one was visited. The candidates may be others than those that it was fitted with.
+    /// The candidate of largest expected improvement among those that the search did not visit;
+    /// ties: lowest index. The first of all once every one was visited. The candidates may be
+    /// others than those that it was fitted with.
     ///
     /// **Errors**: [`OptimizerError`].
     ///
@@ -144,7 +148,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
     }
 }
 
-/// The slope of values over the file's means by least squares, at least 0; 0 where the means are all one.
+/// The slope of values over the file's means by least squares, at least 0; 0 where the means are
+/// all one.
 fn slope<T: Scalar, N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>) -> T {
     let count = T::from_u32(search.len() as u32);
     let sum = |of: fn((usize, T, T)) -> T| search.told().map(of).fold(T::ZERO, |sum, x| sum + x);
@@ -178,7 +183,8 @@ mod tests {
     const LANDMARKS: [f64; 4] = [0.1, 0.4, 0.7, 1.0];
     const COVARIANCE: [f64; 10] = [0.1, 0.0, 0.1, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1];
 
-    /// What `act` finds of a search over the landmarks that was told these values, with a file of these weights; its storage was in use.
+    /// What `act` finds of a search over the landmarks that was told these values, with a file of
+    /// these weights; its storage was in use.
     fn of<R>(
         weights: &[f64; 4],
         values: &[f64],
@@ -248,7 +254,8 @@ mod tests {
         assert!(both > 0.0 && (found(&values) - both / own).abs() < 1e-12);
     }
 
-    /// Where no file is read it is the optimizer's model of the values, whatever was in the storage before.
+    /// Where no file is read it is the optimizer's model of the values, whatever was in the storage
+    /// before.
     #[test]
     fn without_a_file_nothing_is_read_that_was_in_the_storage() {
         let values = [1.0, 4.0, 2.0];

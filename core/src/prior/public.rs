@@ -35,10 +35,11 @@ pub struct PriorNumbers<'a, T> {
 }
 
 impl<'a, T: Scalar> PriorNumbers<'a, T> {
-    /// The numbers of a file in one row, as frames of the kind [`Prior`](crate::wire::Kind::Prior) and devices have them: ℓ, B,
-    /// landmarks, weights, covariance.
+    /// The numbers of a file in one row, as frames of the kind [`Prior`](crate::wire::Kind::Prior)
+    /// and devices have them: ℓ, B, landmarks, weights, covariance.
     ///
-    /// **Errors**: [`PublicPriorError::Dimension`]; [`PublicPriorError::Numbers`] for a length that is that of no file.
+    /// **Errors**: [`PublicPriorError::Dimension`]; [`PublicPriorError::Numbers`] for a length that
+    /// is that of no file.
     ///
     /// ```
     /// use sordino_core::prior::{PriorNumbers, PublicPriorError, numbers_len};
@@ -75,7 +76,8 @@ impl<'a, T: Scalar> PriorNumbers<'a, T> {
     }
 }
 
-/// A prior file that was checked: m(x) = φ(x)·w and its uncertainty φ(x)ᵀΣφ(x), φ(x) = L⁻¹k(P, x), L = chol k(P, P).
+/// A prior file that was checked: m(x) = φ(x)·w and its uncertainty φ(x)ᵀΣφ(x), φ(x) = L⁻¹k(P, x),
+/// L = chol k(P, P).
 ///
 /// The numbers stay where they are, in flash say; L is kept in storage that the caller lends.
 ///
@@ -112,11 +114,12 @@ pub struct PublicPrior<'a, T> {
 }
 
 impl<'a, T: Scalar> PublicPrior<'a, T> {
-    /// Checks everything once and keeps L in `storage` of [`attach_len`] numbers, which also serves as scratch.
+    /// Checks everything once and keeps L in `storage` of [`attach_len`] numbers, which also serves
+    /// as scratch.
     ///
-    /// **Errors**: [`PublicPriorError`] names the number, its place and the admissible range. A landmark is refused whose
-    /// squared pivot in k(P, P) is at most 2⁻²¹, a covariance with a diagonal that is not positive, or without a factor once
-    /// 10⁻⁶ of its mean diagonal was added.
+    /// **Errors**: [`PublicPriorError`] names the number, its place and the admissible range. A
+    /// landmark is refused whose squared pivot in k(P, P) is at most 2⁻²¹, a covariance with a
+    /// diagonal that is not positive, or without a factor once 10⁻⁶ of its mean diagonal was added.
     ///
     /// **Cost**: 2·M³/6 multiply-adds, M²/2 exponentials.
     pub fn attach(
@@ -148,12 +151,12 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         })
     }
 
-    /// The same file with L where the caller has it, in flash say, and not in storage: `factor` is what
-    /// [`PublicPrior::factor`] of it says, on whatever machine, in the same format. `scratch` of [`attach_len`] numbers is free
-    /// afterwards, for a search say.
+    /// The same file with L where the caller has it, in flash say, and not in storage: `factor` is
+    /// what [`PublicPrior::factor`] of it says, on whatever machine, in the same format. `scratch`
+    /// of [`attach_len`] numbers is free afterwards, for a search say.
     ///
-    /// **Errors**: as [`PublicPrior::attach`]; a factor that differs from the file's by a bit is [`PublicPriorError::Number`].
-    /// **Cost**: as there.
+    /// **Errors**: as [`PublicPrior::attach`]; a factor that differs from the file's by a bit is
+    /// [`PublicPriorError::Number`]. **Cost**: as there.
     ///
     /// ```
     /// # use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
@@ -202,10 +205,12 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         })
     }
 
-    /// The same file with the L that [`PublicPrior::attach`] made of these very numbers before, in the same program. Of both the
-    /// lengths are held against each other and no number is judged again: other numbers, or another L, give false moments.
+    /// The same file with the L that [`PublicPrior::attach`] made of these very numbers before, in
+    /// the same program. Of both the lengths are held against each other and no number is judged
+    /// again: other numbers, or another L, give false moments.
     ///
-    /// **Errors**: [`PublicPriorError`] for lengths and for a lengthscale that is none. **Cost**: none.
+    /// **Errors**: [`PublicPriorError`] for lengths and for a lengthscale that is none. **Cost**:
+    /// none.
     ///
     /// ```
     /// # use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
@@ -257,7 +262,8 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         &self.numbers
     }
 
-    /// φ(x) into `out`, M numbers. **Errors**: [`PublicPriorError::Length`] of the point or of `out`.
+    /// φ(x) into `out`, M numbers. **Errors**: [`PublicPriorError::Length`] of the point or of
+    /// `out`.
     ///
     /// **Cost**: M²/2 multiply-adds, M exponentials.
     pub fn features(&self, x: &[T], out: &mut [T]) -> Result<(), PublicPriorError> {
@@ -318,11 +324,12 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         sum
     }
 
-    /// m(x) and φ(x)ᵀΣφ(x) of every candidate, pair after pair: what [`super::Newcomer::with_moments`] reads. A device that
-    /// keeps them, in flash say, answers a few times faster.
+    /// m(x) and φ(x)ᵀΣφ(x) of every candidate, pair after pair: what
+    /// [`super::Newcomer::with_moments`] reads. A device that keeps them, in flash say, answers a
+    /// few times faster.
     ///
-    /// **Parameters**: `candidates` C × D numbers, `out` 2C, `scratch` M. **Errors**: [`PublicPriorError::Length`].
-    /// **Cost**: C·M² multiply-adds, C·M exponentials.
+    /// **Parameters**: `candidates` C × D numbers, `out` 2C, `scratch` M. **Errors**:
+    /// [`PublicPriorError::Length`]. **Cost**: C·M² multiply-adds, C·M exponentials.
     pub fn moments(
         &self,
         candidates: &[T],

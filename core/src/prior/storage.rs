@@ -11,17 +11,18 @@ pub const fn attach_len(landmarks: usize) -> usize {
     packed_len(landmarks)
 }
 
-/// Numbers of a file of M landmarks in D dimensions when they stand in one row ([`super::PriorNumbers::read`]):
-/// 2 + MD + M + M(M + 1)/2.
+/// Numbers of a file of M landmarks in D dimensions when they stand in one row
+/// ([`super::PriorNumbers::read`]): 2 + MD + M + M(M + 1)/2.
 pub const fn numbers_len(landmarks: usize, dim: usize) -> usize {
     2 + landmarks * (dim + 1) + packed_len(landmarks)
 }
 
-/// Numbers of storage for a prior of `landmarks` landmarks (0 without one), at most `capacity` observations, and `width`
-/// candidates that are looked at together: n² + nM + max(n, M) + 6n + (n + 3)·width.
+/// Numbers of storage for a prior of `landmarks` landmarks (0 without one), at most `capacity`
+/// observations, and `width` candidates that are looked at together: n² + nM + max(n, M) + 6n +
+/// (n + 3)·width.
 ///
-/// A width of 1 is enough for a device with a trusted file. Where hypotheses are averaged each is factored again for every
-/// `width` candidates: 64 on a host. No width changes a question.
+/// A width of 1 is enough for a device with a trusted file. Where hypotheses are averaged each is
+/// factored again for every `width` candidates: 64 on a host. No width changes a question.
 ///
 /// ```
 /// use sordino_core::prior::{attach_len, storage_len};
@@ -39,7 +40,8 @@ pub const fn storage_len(landmarks: usize, capacity: usize, width: usize) -> usi
         + (capacity + 3) * width
 }
 
-/// Numbers that a row of the landmarks and one of the observations share: one of them is in use at a time.
+/// Numbers that a row of the landmarks and one of the observations share: one of them is in use at
+/// a time.
 const fn scratch_len(landmarks: usize, capacity: usize) -> usize {
     if landmarks > capacity {
         landmarks

@@ -1,7 +1,8 @@
 //! The next question, in one go or in slices.
 //!
-//! Its stages: while no file is trusted, points that cover the box; with a trusted file and no data, the largest m; else
-//! weigh all hypotheses, sift those that count, and look at every candidate under each of them.
+//! Its stages: while no file is trusted, points that cover the box; with a trusted file and no
+//! data, the largest m; else weigh all hypotheses, sift those that count, and look at every
+//! candidate under each of them.
 
 use core::task::Poll;
 
@@ -28,12 +29,13 @@ const BORNE_OUT: f64 = 0.5;
 const WEIGHT_MIN: f64 = 0.002;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
-    /// The candidate to evaluate next, by its index. Asking again without telling gives the same one. A visited candidate is
-    /// asked again once all were visited.
+    /// The candidate to evaluate next, by its index. Asking again without telling gives the same
+    /// one. A visited candidate is asked again once all were visited.
     ///
-    /// **Cost**: with a trusted file all hypotheses at n³/6 multiply-adds, and for each candidate M exponentials and nM + n²/2
-    /// multiply-adds, M² more without [`Newcomer::with_moments`]. Averaged, hypotheses are weighed twice, and each that counts
-    /// takes n³/6 for every `width` candidates and n²/2 for every candidate.
+    /// **Cost**: with a trusted file all hypotheses at n³/6 multiply-adds, and for each candidate M
+    /// exponentials and nM + n²/2 multiply-adds, M² more without [`Newcomer::with_moments`].
+    /// Averaged, hypotheses are weighed twice, and each that counts takes n³/6 for every `width`
+    /// candidates and n²/2 for every candidate.
     pub fn suggest(&mut self) -> usize {
         loop {
             if let Poll::Ready(candidate) = self.suggest_step(u32::MAX) {
@@ -42,9 +44,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         }
     }
 
-    /// [`Newcomer::suggest`] in slices: at most `evaluations` more, at least one. An evaluation is a hypothesis that is
-    /// weighed, or a candidate under one hypothesis; a block of `width` candidates (see [`super::storage_len`]) is not
-    /// divided.
+    /// [`Newcomer::suggest`] in slices: at most `evaluations` more, at least one. An evaluation is
+    /// a hypothesis that is weighed, or a candidate under one hypothesis; a block of `width`
+    /// candidates (see [`super::storage_len`]) is not divided.
     pub fn suggest_step(&mut self, evaluations: u32) -> Poll<usize> {
         if self.reading != Reading::Trusted && self.len() < FIRST_QUESTIONS {
             return Poll::Ready(self.nearest_to_design());
@@ -120,9 +122,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         self.begin_to_look(sifting.counted, sifting.total)
     }
 
-    /// The posterior probability that the file counts, Σ of the weights of the hypotheses with τ = 1: its prior before the
-    /// second observation, 0 where no file is read. Below ½ the observations speak against the file, and what a newcomer asks
-    /// then is best asked by a search that never had it: the first points were the file's, and cover nothing.
+    /// The posterior probability that the file counts, Σ of the weights of the hypotheses with τ =
+    /// 1: its prior before the second observation, 0 where no file is read. Below ½ the
+    /// observations speak against the file, and what a newcomer asks then is best asked by a search
+    /// that never had it: the first points were the file's, and cover nothing.
     ///
     /// **Cost**: that of weighing all hypotheses twice, n³/6 multiply-adds each.
     ///
@@ -159,9 +162,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         }
     }
 
-    /// Whether what was told still speaks for the file: it is read, [`Newcomer::trust`] is at least ½, and no more than
-    /// [`VALUES_MAX`] values were told, beyond which a search knows more than any file. If not, the next question is that of an
-    /// [`Optimizer`](crate::optimizer::Optimizer) that was told the same and never had the file.
+    /// Whether what was told still speaks for the file: it is read, [`Newcomer::trust`] is at least
+    /// ½, and no more than [`VALUES_MAX`] values were told, beyond which a search knows more than
+    /// any file. If not, the next question is that of an [`Optimizer`](crate::optimizer::Optimizer)
+    /// that was told the same and never had the file.
     ///
     /// **Cost**: that of [`Newcomer::trust`].
     ///
@@ -250,7 +254,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         Work::Done(looking.best.chosen.unwrap_or(0))
     }
 
-    /// The candidate nearest to the next point of a Sobol sequence that was not visited; of all if each one was.
+    /// The candidate nearest to the next point of a Sobol sequence that was not visited; of all if
+    /// each one was.
     fn nearest_to_design(&self) -> usize {
         let seed = self.settings().seed;
         let design: Point<T> = crate::domain::collected(
@@ -300,7 +305,8 @@ fn is_open<T: Scalar>(block: &BlockParts<'_, T>, place: usize) -> bool {
     at(block.variances, place) >= T::ZERO
 }
 
-/// Fills a block with candidates from `start` on. One that may not be asked has a negative variance.
+/// Fills a block with candidates from `start` on. One that may not be asked has a negative
+/// variance.
 fn load<T: Scalar>(
     looking: &Looking<T>,
     start: usize,
@@ -328,7 +334,8 @@ fn load<T: Scalar>(
     }
 }
 
-/// Adds the weighted expected improvement of each candidate of the block under the hypothesis in the storage.
+/// Adds the weighted expected improvement of each candidate of the block under the hypothesis in
+/// the storage.
 fn add_gains<T: Scalar>(
     looking: &Looking<T>,
     start: usize,

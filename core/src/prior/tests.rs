@@ -52,7 +52,8 @@ impl File {
         vec![0.0; attach_len(self.weights.len())]
     }
 
-    /// The file that knows `values` of all candidates up to noise of this variance: at most `count` greedy landmarks.
+    /// The file that knows `values` of all candidates up to noise of this variance: at most `count`
+    /// greedy landmarks.
     fn of(
         candidates: &[f64],
         dim: usize,

@@ -77,7 +77,8 @@ impl<T: Scalar> Weighing<T> {
     }
 }
 
-/// The hypotheses that count: a bit for each, in words, so that nothing needs more than their alignment.
+/// The hypotheses that count: a bit for each, in words, so that nothing needs more than their
+/// alignment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counted([u32; 4]);
 
@@ -115,7 +116,8 @@ pub(super) struct Sifting<T> {
 pub(super) struct Looking<T> {
     pub(super) counted: Counted,
     pub(super) total: T,
-    /// The hypothesis whose numbers stand in the storage, and the best posterior mean of a visited candidate under it.
+    /// The hypothesis whose numbers stand in the storage, and the best posterior mean of a visited
+    /// candidate under it.
     pub(super) fitted: Option<(usize, Fitted<T>, T)>,
     /// Hypotheses below this are done with this block.
     pub(super) next: usize,

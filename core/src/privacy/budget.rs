@@ -2,12 +2,14 @@
 //!
 //! **Where a budget refuses**, in the order of a release:
 //!
-//! 1. *Before the round opens*, offer its event to [`Filter::admits`], which spends nothing. If it does not fit, the round is
-//!    skipped ([`ServerInput::Skip`]): no sample is drawn, and no agent is asked for a vector that cannot be paid for.
-//! 2. *In the ledger* ([`Ledger::write`]), before it writes: again [`Filter::admits`], because what was free when the round
-//!    opened may be spent by now. This one counts: without its receipt nothing is released, whoever left out step 1.
-//! 3. Make the charge durable, then [`Filter::charge`]. A ledger may charge its filter first: if writing fails then, the
-//!    filter has counted too much and never too little.
+//! 1. *Before the round opens*, offer its event to [`Filter::admits`], which spends nothing. If it
+//!    does not fit, the round is skipped ([`ServerInput::Skip`]): no sample is drawn, and no agent
+//!    is asked for a vector that cannot be paid for.
+//! 2. *In the ledger* ([`Ledger::write`]), before it writes: again [`Filter::admits`], because what
+//!    was free when the round opened may be spent by now. This one counts: without its receipt
+//!    nothing is released, whoever left out step 1.
+//! 3. Make the charge durable, then [`Filter::charge`]. A ledger may charge its filter first: if
+//!    writing fails then, the filter has counted too much and never too little.
 //! 4. Only then draw the noise. A refusal leaves everything as it was.
 //!
 //! [`ServerInput::Skip`]: crate::federated::ServerInput::Skip
@@ -102,8 +104,8 @@ impl From<AccountantError> for BudgetError {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StoredBudgetError {
-    /// Not a budget, or ε is infinite: a filter that admits everything is made in code, where a reader sees it, and never
-    /// taken from a file.
+    /// Not a budget, or ε is infinite: a filter that admits everything is made in code, where a
+    /// reader sees it, and never taken from a file.
     Budget {
         /// ε, admissible in [0, ∞).
         epsilon_max: f64,
@@ -142,9 +144,10 @@ impl core::error::Error for StoredBudgetError {}
 ///
 /// Neither `Copy` nor `Clone`: what is charged to a copy is charged nowhere.
 ///
-/// **Privacy**: if the events are fixed ahead or chosen from public numbers, the best order of the grid is used. If an
-/// event is chosen from earlier *releases*, the guarantee holds for one order named ahead: [`Filter::at_order`]
-/// (Feldman, Zrnic 2021, Theorem 4.3). Choosing events from private state is covered by nothing.
+/// **Privacy**: if the events are fixed ahead or chosen from public numbers, the best order of the
+/// grid is used. If an event is chosen from earlier *releases*, the guarantee holds for one order
+/// named ahead: [`Filter::at_order`] (Feldman, Zrnic 2021, Theorem 4.3). Choosing events from
+/// private state is covered by nothing.
 ///
 /// ```
 /// use sordino_core::privacy::accountant::analytic;
@@ -206,7 +209,8 @@ impl TryFrom<Stored> for Filter {
 }
 
 impl Filter {
-    /// A budget; ε = 0 admits only what costs nothing at δ, ε = ∞ admits everything (and cannot be read back from a file).
+    /// A budget; ε = 0 admits only what costs nothing at δ, ε = ∞ admits everything (and cannot be
+    /// read back from a file).
     ///
     /// **Errors**: [`BudgetError::Config`] if ε is negative or NaN or δ is not in (0, 1).
     pub fn new(epsilon_max: f64, delta: f64) -> Result<Self, BudgetError> {
@@ -221,8 +225,9 @@ impl Filter {
         })
     }
 
-    /// The same budget after what an accountant says was spent, however much: the way back from a ledger that was made
-    /// durable ([`crate::privacy::Ledger`]), of which nothing may be forgotten. Beyond the budget it admits nothing.
+    /// The same budget after what an accountant says was spent, however much: the way back from a
+    /// ledger that was made durable ([`crate::privacy::Ledger`]), of which nothing may be
+    /// forgotten. Beyond the budget it admits nothing.
     pub fn resume(self, spent: RdpAccountant) -> Self {
         Filter {
             accountant: spent,
@@ -230,7 +235,8 @@ impl Filter {
         }
     }
 
-    /// A budget judged at one order of the grid, for events chosen adaptively from earlier releases.
+    /// A budget judged at one order of the grid, for events chosen adaptively from earlier
+    /// releases.
     pub fn at_order(epsilon_max: f64, delta: f64, order: f64) -> Result<Self, BudgetError> {
         let place = ORDERS
             .iter()
@@ -265,7 +271,8 @@ impl Filter {
         Ok(self.accountant.compose(event, 1)?)
     }
 
-    /// What was spent at the filter's δ: at the order named ahead if there is one, else at the best.
+    /// What was spent at the filter's δ: at the order named ahead if there is one, else at the
+    /// best.
     pub fn spent(&self) -> Result<PrivacySpent, AccountantError> {
         match self.place() {
             None => self.accountant.epsilon(self.delta),
@@ -283,8 +290,8 @@ impl Filter {
         self.delta
     }
 
-    /// The accountant, to read other δ. Its [`RdpAccountant::epsilon`] takes the best order; of a filter
-    /// [`Filter::at_order`] only [`RdpAccountant::epsilon_at`] that order is a guarantee.
+    /// The accountant, to read other δ. Its [`RdpAccountant::epsilon`] takes the best order; of a
+    /// filter [`Filter::at_order`] only [`RdpAccountant::epsilon_at`] that order is a guarantee.
     pub const fn accountant(&self) -> &RdpAccountant {
         &self.accountant
     }
@@ -302,8 +309,8 @@ impl Filter {
     }
 }
 
-/// Tells what was spent, refuses nothing. A read-out at a moment chosen from private results is not a guarantee for
-/// the whole: that needs a [`Filter`].
+/// Tells what was spent, refuses nothing. A read-out at a moment chosen from private results is not
+/// a guarantee for the whole: that needs a [`Filter`].
 ///
 /// Neither `Copy` nor `Clone`: what is noted in a copy is noted nowhere.
 ///
@@ -386,7 +393,8 @@ mod tests {
         assert_eq!(filter.accountant().releases(), 5);
     }
 
-    /// What a ledger says was spent counts in full, also beyond the budget: re-charging would forget what does not fit.
+    /// What a ledger says was spent counts in full, also beyond the budget: re-charging would
+    /// forget what does not fit.
     #[test]
     fn resumes_from_a_ledger_even_beyond_the_budget() {
         let mut recorded = RdpAccountant::new();

@@ -1,5 +1,5 @@
-//! From a target (ε, δ) back to parameters, each by a monotone search whose end is checked: what is returned meets the
-//! target by the accountant's own word.
+//! From a target (ε, δ) back to parameters, each by a monotone search whose end is checked: what is
+//! returned meets the target by the accountant's own word.
 //!
 //! | function | returns | direction |
 //! |---|---|---|
@@ -7,7 +7,8 @@
 //! | [`rounds`] | most releases | from below, exact |
 //! | [`sampling_probability`] | largest q | from below |
 //!
-//! For unsampled Gaussian releases [`super::accountant::analytic`] is exact; these use the Rényi accountant.
+//! For unsampled Gaussian releases [`super::accountant::analytic`] is exact; these use the Rényi
+//! accountant.
 //!
 //! **Example**: that of [`Target`].
 
@@ -124,7 +125,8 @@ impl Target {
     fn convert(&self, row: &Row, rounds: u32) -> f64 {
         let mut least = f64::INFINITY;
         for i in 0..ORDER_COUNT {
-            // As much as a filter that adds them one by one, each sum rounded up by at most two units.
+            // As much as a filter that adds them one by one, each sum rounded up by at most two
+            // units.
             let spent = row.0[i]
                 * f64::from(rounds)
                 * (1.0 + (2.0 * f64::from(rounds) + 2.0) * f64::EPSILON);
@@ -145,8 +147,8 @@ const fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
     }
 }
 
-/// The smallest noise multiplier in [0.05, 10⁶] for `rounds` Poisson-sampled Gaussian releases; the value returned meets
-/// the target, one 1e-6 smaller does not (or is 0.05).
+/// The smallest noise multiplier in [0.05, 10⁶] for `rounds` Poisson-sampled Gaussian releases; the
+/// value returned meets the target, one 1e-6 smaller does not (or is 0.05).
 ///
 /// **Cost**: about 40 evaluations of the accountant.
 pub fn noise_multiplier(
@@ -196,7 +198,8 @@ pub fn rounds(target: &Target, event: &Event) -> Result<u32, CalibrateError> {
     Ok(low)
 }
 
-/// The largest sampling probability for `rounds` releases at this noise multiplier; what is returned meets the target.
+/// The largest sampling probability for `rounds` releases at this noise multiplier; what is
+/// returned meets the target.
 pub fn sampling_probability(
     target: &Target,
     noise_multiplier: f64,
@@ -213,7 +216,8 @@ pub fn sampling_probability(
             epsilon: epsilon(least)?,
         });
     }
-    // On −q the search goes upwards. The end is a multiple of 2⁻⁶⁴ only if it is checked after rounding up.
+    // On −q the search goes upwards. The end is a multiple of 2⁻⁶⁴ only if it is checked after
+    // rounding up.
     let q = -search(-1.0, -least, |q| {
         SamplingProbability::new(-q)
             .is_ok_and(|q| epsilon(q.value()).is_ok_and(|e| e <= target.epsilon))
@@ -226,7 +230,8 @@ fn search(low: f64, high: f64, mut enough: impl FnMut(f64) -> bool) -> f64 {
     let mut left = 0;
     bisect(low, high, |x| {
         left += 1;
-        // After 26 halvings the interval is 1.5e-8 of the first: refuse, which keeps the checked end.
+        // After 26 halvings the interval is 1.5e-8 of the first: refuse, which keeps the checked
+        // end.
         left <= 26 && enough(x)
     })
 }

@@ -1,5 +1,6 @@
-//! Nothing leaves a party without a receipt: a release names its cost, a ledger writes it down, and only then is noise
-//! drawn. (A mechanism used by itself releases value and event together; charging is then its caller's word.)
+//! Nothing leaves a party without a receipt: a release names its cost, a ledger writes it down, and
+//! only then is noise drawn. (A mechanism used by itself releases value and event together;
+//! charging is then its caller's word.)
 //!
 //! | step | who | what |
 //! |---|---|---|
@@ -7,10 +8,11 @@
 //! | append | a [`Ledger`] of the host | makes it durable and turns it into a [`Receipt`] |
 //! | charged | the party | takes the receipt, and only then draws noise and releases |
 //!
-//! Neither a charge nor a receipt can be copied, stored or made outside this crate, and a receipt fits the opening it
-//! was made for and no other. Both carry how the release will be made: what pays for a simulation ([`Unwritten`]) pays
-//! for nothing private, and does not compile there. What a host can still do is implement
-//! [`Ledger`]`<`[`Private`](crate::privacy::Private)`>` as a lie: that one function is where a reviewer looks.
+//! Neither a charge nor a receipt can be copied, stored or made outside this crate, and a receipt
+//! fits the opening it was made for and no other. Both carry how the release will be made: what
+//! pays for a simulation ([`Unwritten`]) pays for nothing private, and does not compile there. What
+//! a host can still do is implement [`Ledger`]`<`[`Private`](crate::privacy::Private)`>` as a lie:
+//! that one function is where a reviewer looks.
 //!
 //! **Example**: a ledger, [`Ledger`]; a release with all three steps, [`crate::federated::Server`].
 
@@ -24,7 +26,8 @@ use crate::random::{Nonce, Provenance, Simulation};
 /// The most events one charge holds: the selection of a candidate and its score.
 const EVENTS_MAX: usize = 2;
 
-/// What a release that is about to be made costs. Not `Clone`, not serialisable; dropped, it paid for nothing.
+/// What a release that is about to be made costs. Not `Clone`, not serialisable; dropped, it paid
+/// for nothing.
 ///
 /// ```compile_fail,E0599
 /// # fn twice(charge: sordino_core::privacy::Charge<sordino_core::privacy::Private>) {
@@ -120,8 +123,8 @@ impl<P: Provenance> PartialEq for Receipt<P> {
     }
 }
 
-/// Where a host writes charges down: `Ledger<Private>` for releases with secret coins and noise, `Ledger<Simulation>`
-/// for simulated ones.
+/// Where a host writes charges down: `Ledger<Private>` for releases with secret coins and noise,
+/// `Ledger<Simulation>` for simulated ones.
 ///
 /// ```
 /// use sordino_core::privacy::{Charge, Ledger, Private};
@@ -146,24 +149,27 @@ pub trait Ledger<P: Provenance> {
     /// Why a charge could not be written down.
     type Error;
 
-    /// Writes down every event of the charge. An `Ok` is a promise: whatever happens to this machine from now on, these
-    /// events will be found and counted. A ledger that keeps a budget refuses here, before it writes, even if the event
-    /// was offered to the budget before the round opened ([`crate::privacy::budget`] has the order).
+    /// Writes down every event of the charge. An `Ok` is a promise: whatever happens to this
+    /// machine from now on, these events will be found and counted. A ledger that keeps a budget
+    /// refuses here, before it writes, even if the event was offered to the budget before the round
+    /// opened ([`crate::privacy::budget`] has the order).
     ///
-    /// **Errors**: the ledger's own; it may then hold the charge or not, and a party that asks again is charged again.
+    /// **Errors**: the ledger's own; it may then hold the charge or not, and a party that asks
+    /// again is charged again.
     fn write(&mut self, charge: &Charge<P>) -> Result<(), Self::Error>;
 
     /// Writes a charge down and gives the receipt for it, which no other function can make.
     ///
-    /// **Errors**: those of [`Ledger::write`]. The charge is gone then; its party names it again when it is asked to
-    /// close again.
+    /// **Errors**: those of [`Ledger::write`]. The charge is gone then; its party names it again
+    /// when it is asked to close again.
     fn append(&mut self, charge: Charge<P>) -> Result<Receipt<P>, Self::Error> {
         self.write(&charge)?;
         Ok(Receipt { charge })
     }
 }
 
-/// The ledger of a simulation that nobody resumes: it writes nothing down, and pays for nothing private.
+/// The ledger of a simulation that nobody resumes: it writes nothing down, and pays for nothing
+/// private.
 ///
 /// ```compile_fail,E0277
 /// # fn pay(charge: sordino_core::privacy::Charge<sordino_core::privacy::Private>) {

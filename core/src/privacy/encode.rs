@@ -8,15 +8,16 @@
 //! | check | Σu² ≤ K², once over the joint vector; else shrink once and check again; else zero | **integers** |
 //! | add | into 64-bit sums | **integers** |
 //!
-//! **Time.** A vector costs the same whether its party is in the secret sample or not: the same reads, the same writes to
-//! the same addresses, the same instructions ([`Encoder::add_if`]). That is counted on three processors
-//! (`tests/tests/it/upload_work.rs`, `firmware-example/src/device/uploads.rs`), because no language rule forbids an optimiser
-//! to leave out work that is thrown away. What the vector itself costs may depend on the vector.
+//! **Time.** A vector costs the same whether its party is in the secret sample or not: the same
+//! reads, the same writes to the same addresses, the same instructions ([`Encoder::add_if`]). That
+//! is counted on three processors (`tests/tests/it/upload_work.rs`,
+//! `firmware-example/src/device/uploads.rs`), because no language rule forbids an optimiser to
+//! leave out work that is thrown away. What the vector itself costs may depend on the vector.
 //!
-//! **Privacy** rests on the check alone: whatever the steps before it did, the contribution is an integer vector of
-//! norm ≤ K or zero, and it is a function of one party's vector and of public constants only. Truncation goes toward
-//! zero because |trunc x| ≤ |x|: under zero-out neighbours the sensitivity does not grow by rounding. The bias is below
-//! one grid step, C/K, per coordinate.
+//! **Privacy** rests on the check alone: whatever the steps before it did, the contribution is an
+//! integer vector of norm ≤ K or zero, and it is a function of one party's vector and of public
+//! constants only. Truncation goes toward zero because |trunc x| ≤ |x|: under zero-out neighbours
+//! the sensitivity does not grow by rounding. The bias is below one grid step, C/K, per coordinate.
 //!
 //! **Example**: that of [`Encoder`].
 
@@ -25,7 +26,8 @@ use core::hint::black_box;
 
 use crate::math::Scalar;
 
-/// What became of a vector. **Never leaves the server**: in simulator traces it is marked not releasable.
+/// What became of a vector. **Never leaves the server**: in simulator traces it is marked not
+/// releasable.
 ///
 /// **Example**: that of [`Encoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,8 @@ pub enum Outcome {
     Zeroed,
 }
 
-/// Why an encoder cannot be made, or a vector has no place. None of these depends on a protected value.
+/// Why an encoder cannot be made, or a vector has no place. None of these depends on a protected
+/// value.
 ///
 /// **Example**: that of [`Encoder`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,14 +119,16 @@ pub struct Encoder {
     clipping_norm: f64,
 }
 
-/// What a violated check multiplies the scale by: far more than rounding can have added, far less than a bit of signal.
+/// What a violated check multiplies the scale by: far more than rounding can have added, far less
+/// than a bit of signal.
 const SHRINK: f64 = 1.0 - 1.0 / 1_073_741_824.0; // 1 − 2⁻³⁰
 
 impl Encoder {
     /// An encoder.
     ///
-    /// **Parameters**: `radius` K, the integer norm bound, 1 ≤ K < 2³¹; `l2_sensitivity` C > 0, the norm of the joint
-    /// vector that becomes K; `clipping_norm` > 0, the largest norm of a party's own vector.
+    /// **Parameters**: `radius` K, the integer norm bound, 1 ≤ K < 2³¹; `l2_sensitivity` C > 0, the
+    /// norm of the joint vector that becomes K; `clipping_norm` > 0, the largest norm of a party's
+    /// own vector.
     pub fn new(radius: u64, l2_sensitivity: f64, clipping_norm: f64) -> Result<Self, EncodeError> {
         if radius == 0 || radius >= 1 << 31 {
             return Err(EncodeError::Radius(radius));
@@ -149,11 +154,12 @@ impl Encoder {
 
     /// Adds one party's contribution to the sums: entry j of block i at `sums[i·vector.len() + j]`.
     ///
-    /// **Parameters**: `vector` the party's own, any numbers at all; `weights` its public weight in each block (one
-    /// block of weight 1 for a plain sum); `sums` as long as the product of the two.
+    /// **Parameters**: `vector` the party's own, any numbers at all; `weights` its public weight in
+    /// each block (one block of weight 1 for a plain sum); `sums` as long as the product of the
+    /// two.
     ///
-    /// **Errors**: [`EncodeError::Length`], sums untouched; [`EncodeError::SumOverflow`], which no configuration with
-    /// contributors·K < 2⁶² can meet.
+    /// **Errors**: [`EncodeError::Length`], sums untouched; [`EncodeError::SumOverflow`], which no
+    /// configuration with contributors·K < 2⁶² can meet.
     ///
     /// **Cost**: two passes of `sums.len()` multiplications and truncations; no temporary.
     pub fn add<T: Scalar>(
@@ -165,17 +171,19 @@ impl Encoder {
         self.add_if(true, vector, weights, sums)
     }
 
-    /// [`Encoder::add`], or the same work with nothing added: what a party outside the sample costs does not tell that
-    /// it is outside.
+    /// [`Encoder::add`], or the same work with nothing added: what a party outside the sample costs
+    /// does not tell that it is outside.
     ///
-    /// **Numerics**: contributions are masked, and the mask is hidden from the optimiser; one that knows it to be 0 or −1
-    /// makes two loops of one and computes nothing in the second. Discarding into a second accumulator would oblige the
-    /// optimiser too, but the address written to would then depend on the coin, and a cache tells addresses.
+    /// **Numerics**: contributions are masked, and the mask is hidden from the optimiser; one that
+    /// knows it to be 0 or −1 makes two loops of one and computes nothing in the second. Discarding
+    /// into a second accumulator would oblige the optimiser too, but the address written to would
+    /// then depend on the coin, and a cache tells addresses.
     ///
-    /// **Privacy**: *not* hidden is what depends on the vector alone. One that is not finite, or fails the check for
-    /// good, goes through the whole sum with scale zero; one that fails the check costs one pass of it more; without a
-    /// floating-point unit every operation costs what its numbers make it cost. [`EncodeError::SumOverflow`] can only
-    /// meet a selected vector, and no configuration that was checked.
+    /// **Privacy**: *not* hidden is what depends on the vector alone. One that is not finite, or
+    /// fails the check for good, goes through the whole sum with scale zero; one that fails the
+    /// check costs one pass of it more; without a floating-point unit every operation costs what
+    /// its numbers make it cost. [`EncodeError::SumOverflow`] can only meet a selected vector, and
+    /// no configuration that was checked.
     pub fn add_if<T: Scalar>(
         &self,
         selected: bool,
@@ -225,7 +233,8 @@ impl Encoder {
         let mut sum = 0u64;
         for weight in weights {
             for x in vector {
-                // K + 1 stands for everything beyond K: one such entry is too much, and its square is at most 2⁶².
+                // K + 1 stands for everything beyond K: one such entry is too much, and its square
+                // is at most 2⁶².
                 let u = entry(scale * weight, *x)
                     .unsigned_abs()
                     .min(self.radius + 1);
@@ -236,7 +245,8 @@ impl Encoder {
     }
 }
 
-/// One grid coordinate. The cast truncates toward zero, saturates, and sends NaN to 0: always an integer.
+/// One grid coordinate. The cast truncates toward zero, saturates, and sends NaN to 0: always an
+/// integer.
 #[inline]
 fn entry<T: Scalar>(scale: f64, x: T) -> i64 {
     (scale * x.to_f64()) as i64
@@ -244,7 +254,8 @@ fn entry<T: Scalar>(scale: f64, x: T) -> i64 {
 
 /// 1/max(1, ‖ω‖₂/clipping_norm) in `f64`; nothing if an entry is not finite or ‖ω‖² overflows.
 ///
-/// `1f64.max(NaN)` is 1: without this refusal a NaN would pass the clip unchanged and be seen in every sum.
+/// `1f64.max(NaN)` is 1: without this refusal a NaN would pass the clip unchanged and be seen in
+/// every sum.
 pub fn clip_factor<T: Scalar>(vector: &[T], clipping_norm: f64) -> Option<f64> {
     let (factor, finite) = clip(vector, clipping_norm);
     finite.then_some(factor)
@@ -303,7 +314,8 @@ mod tests {
 
     #[test]
     fn whatever_comes_the_integer_norm_holds() {
-        // Entries from the whole zoo; weights above the declared sensitivity too, as if the configuration were wrong.
+        // Entries from the whole zoo; weights above the declared sensitivity too, as if the
+        // configuration were wrong.
         let zoo = [
             0.0,
             -0.0,

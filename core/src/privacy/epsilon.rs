@@ -49,7 +49,8 @@ impl Epsilon {
 
     /// The largest multiple of 2⁻²⁰ that is not above `value`.
     ///
-    /// **Errors**: [`NotAnEpsilon`] if that is 0 (also for −0.0 and subnormals), above 256, or `value` is NaN.
+    /// **Errors**: [`NotAnEpsilon`] if that is 0 (also for −0.0 and subnormals), above 256, or
+    /// `value` is NaN.
     pub fn new(value: f64) -> Result<Self, NotAnEpsilon> {
         let scaled = value * Self::DENOMINATOR as f64; // exact: a power of two
         if (1.0..=268_435_456.0).contains(&scaled) {
@@ -116,7 +117,8 @@ impl fmt::Display for UserBudgetError {
 
 impl core::error::Error for UserBudgetError {}
 
-/// The budget of one person under pure ε: k reports cost k·ε, across algorithms; exact integers. For a device.
+/// The budget of one person under pure ε: k reports cost k·ε, across algorithms; exact integers.
+/// For a device.
 ///
 /// Neither `Copy` nor `Clone`: what is charged to a copy is charged nowhere.
 ///
@@ -197,8 +199,8 @@ impl PureBudget {
         }
     }
 
-    /// A budget of which `reports` at `epsilon` each are known to be spent, however much that is: the way back from a
-    /// durable record of the reports.
+    /// A budget of which `reports` at `epsilon` each are known to be spent, however much that is:
+    /// the way back from a durable record of the reports.
     pub const fn with_spent(epsilon_max: Epsilon, reports: u32, epsilon: Epsilon) -> Self {
         PureBudget {
             spent: reports as u64 * epsilon.numerator(),
@@ -239,8 +241,8 @@ impl PureBudget {
 
 /// The budgets of many users, one place each in the caller's storage; composition is per user id.
 ///
-/// Two users' losses do not add: each report is about one person. A user who reports k times spends k·ε, whichever
-/// algorithms asked.
+/// Two users' losses do not add: each report is about one person. A user who reports k times spends
+/// k·ε, whichever algorithms asked.
 ///
 /// ```
 /// use sordino_core::privacy::Epsilon;

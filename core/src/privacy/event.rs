@@ -27,12 +27,12 @@ pub enum NeighboringRelation {
     AddOrRemoveOne,
     /// One record exchanged for any other; the number of records is public.
     ReplaceOne,
-    /// One record exchanged for a special empty one ("zero-out"): an absent agent keeps its slot and its public weight
-    /// and contributes zero.
+    /// One record exchanged for a special empty one ("zero-out"): an absent agent keeps its slot
+    /// and its public weight and contributes zero.
     #[doc(alias = "zero-out")]
     ReplaceSpecial,
-    /// One record moved by at most the unit named, where replacing it altogether is *not* covered. Shifts by different
-    /// units are different relations: their losses do not add.
+    /// One record moved by at most the unit named, where replacing it altogether is *not* covered.
+    /// Shifts by different units are different relations: their losses do not add.
     ShiftOne {
         /// The distance that is protected, in the data owner's own units.
         unit: ShiftUnit,
@@ -54,8 +54,8 @@ impl fmt::Display for NeighboringRelation {
 
 /// One release, as accountants see it.
 ///
-/// Noise multipliers are noise std ÷ L2 sensitivity *under the relation named*. Plain data: accountants refuse values
-/// out of range ([`Event::is_valid`]), wherever they come from.
+/// Noise multipliers are noise std ÷ L2 sensitivity *under the relation named*. Plain data:
+/// accountants refuse values out of range ([`Event::is_valid`]), wherever they come from.
 ///
 /// ```
 /// use sordino_core::privacy::{Event, NeighboringRelation};
@@ -77,7 +77,8 @@ pub enum Event {
         /// The relation the sensitivity is for.
         relation: NeighboringRelation,
     },
-    /// Each record included independently with the sampling probability, in secret; then Gaussian noise.
+    /// Each record included independently with the sampling probability, in secret; then Gaussian
+    /// noise.
     PoissonSampledGaussian {
         /// Inclusion probability in [0, 1], never below the one used.
         sampling_probability: f64,
@@ -160,9 +161,10 @@ impl Event {
 
 /// A noised value together with what it cost and how its noise was made. Only mechanisms make one.
 ///
-/// **Privacy**: code that publishes should take `Release<_, Private>`; a simulated release is another type and prints
-/// "simulation: not private". Its value cannot be exchanged from outside: a cheap release would become a release of
-/// anything, the data included. So this is all that can be done with one:
+/// **Privacy**: code that publishes should take `Release<_, Private>`; a simulated release is
+/// another type and prints "simulation: not private". Its value cannot be exchanged from outside: a
+/// cheap release would become a release of anything, the data included. So this is all that can be
+/// done with one:
 ///
 /// ```
 /// use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
@@ -219,7 +221,8 @@ impl<V, P: Provenance> Release<V, P> {
 
     /// The same release with its value read in another unit: post-processing, at no further cost.
     ///
-    /// For mechanisms of this crate alone, since nothing keeps `read` from looking at protected data.
+    /// For mechanisms of this crate alone, since nothing keeps `read` from looking at protected
+    /// data.
     pub(crate) fn map<W>(self, read: impl FnOnce(V) -> W) -> Release<W, P> {
         Release {
             value: read(self.value),

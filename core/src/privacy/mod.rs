@@ -1,4 +1,5 @@
-//! Private releases: who is protected from whom is a type, noise is integers, and nothing leaves without its event.
+//! Private releases: who is protected from whom is a type, noise is integers, and nothing leaves
+//! without its event.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -15,12 +16,14 @@
 //! | [`charge`] | the charge a release names, the receipt a ledger gives for it, without which nothing leaves |
 //! | [`calibrate`] | a target (ε, δ) → noise, rounds, sampling |
 //!
-//! The order in every release: the event is offered to the filter; a ledger writes the charge down and gives a receipt;
-//! the noise is drawn; the data is touched; value and event leave together. Privacy rests on integers: the norm check of [`encode`], the samplers of
-//! [`crate::random::exact`], the coin thresholds of [`sampling`]. Floating point before the check and after the noise
-//! cannot weaken it.
+//! The order in every release: the event is offered to the filter; a ledger writes the charge down
+//! and gives a receipt; the noise is drawn; the data is touched; value and event leave together.
+//! Privacy rests on integers: the norm check of [`encode`], the samplers of
+//! [`crate::random::exact`], the coin thresholds of [`sampling`]. Floating point before the check
+//! and after the noise cannot weaken it.
 //!
-//! **Example**: a budget and what is charged to it, [`budget::Filter`]; a mechanism, [`mechanism::gaussian::GridGaussian`].
+//! **Example**: a budget and what is charged to it, [`budget::Filter`]; a mechanism,
+//! [`mechanism::gaussian::GridGaussian`].
 
 pub mod accountant;
 pub mod budget;

@@ -55,8 +55,9 @@ macro_rules! quantity {
 }
 
 quantity! {
-    /// z: the standard deviation of the noise over the L2 sensitivity of the release. Below the range a release protects
-    /// nobody in any useful sense; above, it says nothing. Every grid of 2^10 to 2^24 units has an integer radius for it.
+    /// z: the standard deviation of the noise over the L2 sensitivity of the release. Below the
+    /// range a release protects nobody in any useful sense; above, it says nothing. Every grid of
+    /// 2^10 to 2^24 units has an integer radius for it.
     ///
     /// ```
     /// use sordino_core::privacy::NoiseMultiplier;

@@ -10,7 +10,8 @@ use crate::random::{NoiseError, NoiseSource};
 
 /// The probability with which each record enters a sample, as an exact multiple of 2⁻⁶⁴.
 ///
-/// **Privacy**: the probability asked for is rounded *up*, so what is accounted is never below what is used.
+/// **Privacy**: the probability asked for is rounded *up*, so what is accounted is never below what
+/// is used.
 ///
 /// ```
 /// use sordino_core::privacy::{SamplingProbability, Simulated};

@@ -1,24 +1,27 @@
 //! The L2 sensitivity of a weighted sum in several blocks, round by round: tight, and the paper's.
 //!
-//! **Setting** (distributed exploration): the server releases, for blocks i = 1..P, Σ_{n selected} φ_n⁽ⁱ⁾·ω̂_n with
-//! ‖ω̂_n‖ ≤ S/√P; weights, N, P and S are public. Neighbours are zero-out: agent n's vector becomes 0, its slot and all
-//! weights stay.
+//! **Setting** (distributed exploration): the server releases, for blocks i = 1..P, Σ_{n selected}
+//! φ_n⁽ⁱ⁾·ω̂_n with ‖ω̂_n‖ ≤ S/√P; weights, N, P and S are public. Neighbours are zero-out: agent
+//! n's vector becomes 0, its slot and all weights stay.
 //!
 //! **Theorem.** The joint sensitivity is exactly C = max_n ‖(φ_n⁽¹⁾, …, φ_n⁽ᴾ⁾)‖₂ · S/√P.
 //!
-//! **Proof.** Only agent n's term changes, in all blocks at once, and if it is selected the change is the vector
-//! (φ_n⁽¹⁾ω̂, …, φ_n⁽ᴾ⁾ω̂), the tensor product φ_n ⊗ ω̂, of norm ‖φ_n‖₂·‖ω̂‖₂ ≤ ‖φ_n‖₂·S/√P. Equality holds for
-//! ‖ω̂‖ = S/√P and the n of largest ‖φ_n‖₂, so the bound cannot be lowered. The divisor 1/q multiplies signal and noise
-//! alike and drops out of the noise multiplier. ∎
+//! **Proof.** Only agent n's term changes, in all blocks at once, and if it is selected the change
+//! is the vector (φ_n⁽¹⁾ω̂, …, φ_n⁽ᴾ⁾ω̂), the tensor product φ_n ⊗ ω̂, of norm ‖φ_n‖₂·‖ω̂‖₂ ≤
+//! ‖φ_n‖₂·S/√P. Equality holds for ‖ω̂‖ = S/√P and the n of largest ‖φ_n‖₂, so the bound cannot be
+//! lowered. The divisor 1/q multiplies signal and noise alike and drops out of the noise
+//! multiplier. ∎
 //!
-//! **Against the paper**: Dai, Low, Jaillet 2021 bound each block by φ_max·S/√P and add P squares: φ_max·S. Since
-//! ‖φ_n‖₂ ≤ √P·φ_max, theirs is never smaller; it is larger by up to √P (at temperature 1, where φ_n has one large
-//! entry, by nearly √P: 1.41 at P = 2, 2 at P = 4), and equal only if some φ_n is constant over the blocks at the
-//! maximum. Two readings of one fact: the same ε at less noise ([`tight`]), or the paper's noise at a smaller ε
+//! **Against the paper**: Dai, Low, Jaillet 2021 bound each block by φ_max·S/√P and add P squares:
+//! φ_max·S. Since ‖φ_n‖₂ ≤ √P·φ_max, theirs is never smaller; it is larger by up to √P (at
+//! temperature 1, where φ_n has one large entry, by nearly √P: 1.41 at P = 2, 2 at P = 4), and
+//! equal only if some φ_n is constant over the blocks at the maximum. Two readings of one fact: the
+//! same ε at less noise ([`tight`]), or the paper's noise at a smaller ε
 //! ([`multiplier_of_paper_noise`]).
 //!
-//! As the temperature moves, so do the weights: C is recomputed each round and the multiplier z stays. Adversarial
-//! check: the audit uses the worst neighbour, ω̂ = S/√P·e of the agent of largest ‖φ_n‖₂.
+//! As the temperature moves, so do the weights: C is recomputed each round and the multiplier z
+//! stays. Adversarial check: the audit uses the worst neighbour, ω̂ = S/√P·e of the agent of
+//! largest ‖φ_n‖₂.
 //!
 //! ```
 //! use sordino_core::privacy::sensitivity::{multiplier_of_paper_noise, paper, tight, weight_norm_max};
@@ -35,7 +38,8 @@
 
 use crate::math::Scalar;
 
-/// Largest ‖φ_n‖₂ over all enrolled agents, present or not. Rows: one agent's weights in all blocks.
+/// Largest ‖φ_n‖₂ over all enrolled agents, present or not. Rows: one agent's weights in all
+/// blocks.
 pub fn weight_norm_max<'a>(rows: impl IntoIterator<Item = &'a [f64]>) -> f64 {
     let mut largest = 0.0;
     for row in rows {

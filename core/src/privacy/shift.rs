@@ -1,8 +1,9 @@
 //! How large a shift is protected, in the units of the person whose data it is.
 //!
-//! A mechanism knows a distance of 1 in the numbers it is given. Those were scaled: what one unit is for the data owner
-//! only the scaling constants tell, and two releases of one table at two scales protect two different things. So the
-//! unit travels in the event, and accountants refuse to add what differs in it.
+//! A mechanism knows a distance of 1 in the numbers it is given. Those were scaled: what one unit
+//! is for the data owner only the scaling constants tell, and two releases of one table at two
+//! scales protect two different things. So the unit travels in the event, and accountants refuse to
+//! add what differs in it.
 //!
 //! **Example**: that of [`ShiftUnit`].
 
@@ -14,8 +15,8 @@ use crate::digest::Frame;
 
 /// The distance by which one record may move under [`super::NeighboringRelation::ShiftOne`].
 ///
-/// Measured in the owner's own units, or, where columns were divided by lengthscales or their logarithm was taken, in
-/// those: then a fingerprint of the columns tells which ones.
+/// Measured in the owner's own units, or, where columns were divided by lengthscales or their
+/// logarithm was taken, in those: then a fingerprint of the columns tells which ones.
 ///
 /// ```
 /// use sordino_core::privacy::ShiftUnit;
@@ -98,8 +99,9 @@ impl ShiftUnit {
         })
     }
 
-    /// The same number of lengthscales: `lengthscales` what each column was divided by, `logarithms` where the logarithm
-    /// was taken before. If every column was treated alike and without logarithm, the distance in the owner's own units.
+    /// The same number of lengthscales: `lengthscales` what each column was divided by,
+    /// `logarithms` where the logarithm was taken before. If every column was treated alike and
+    /// without logarithm, the distance in the owner's own units.
     ///
     /// **Errors**: [`NotAShift`] if that distance is not positive and finite.
     pub fn of_columns(self, lengthscales: &[f64], logarithms: &[bool]) -> Result<Self, NotAShift> {
@@ -134,7 +136,8 @@ impl ShiftUnit {
         self.distance
     }
 
-    /// Fingerprint of the columns' lengthscales and logarithms; 0 if the distance is in the owner's own units.
+    /// Fingerprint of the columns' lengthscales and logarithms; 0 if the distance is in the owner's
+    /// own units.
     pub const fn columns(&self) -> u64 {
         self.columns
     }

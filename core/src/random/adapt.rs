@@ -1,16 +1,19 @@
 //! Generators written for older versions of rand_core, as most chips' libraries still have them.
 //!
-//! A type of another version of a crate is another type: embassy-stm32 and embassy-rp speak rand_core 0.6 and 0.9, this
-//! crate 0.10. Features `rand_core-09` and `rand_core-06` bring the adapters; both pass words on as they come.
+//! A type of another version of a crate is another type: embassy-stm32 and embassy-rp speak
+//! rand_core 0.6 and 0.9, this crate 0.10. Features `rand_core-09` and `rand_core-06` bring the
+//! adapters; both pass words on as they come.
 //!
-//! **Privacy**: whether a generator is cryptographic is its maker's promise ([`TryCryptoRng`]); the adapters ask for the
-//! promise of the older version and add none. See `docs/entropy.md` for what to ask of a chip.
+//! **Privacy**: whether a generator is cryptographic is its maker's promise ([`TryCryptoRng`]); the
+//! adapters ask for the promise of the older version and add none. See `docs/entropy.md` for what
+//! to ask of a chip.
 
 use core::fmt;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// A generator failed. Its own error, which need not be an `Error`, is dropped: nothing is drawn either way.
+/// A generator failed. Its own error, which need not be an `Error`, is dropped: nothing is drawn
+/// either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct EntropyError;
@@ -44,8 +47,8 @@ impl<R: rand_core_09::TryRngCore> TryRng for RandCore09<R> {
 #[cfg(feature = "rand_core-09")]
 impl<R: rand_core_09::TryCryptoRng> TryCryptoRng for RandCore09<R> {}
 
-/// A generator of rand_core 0.6: `Secret::new(RandCore06(generator))`. Words are read through `try_fill_bytes`, the only
-/// call of that version that can say that it failed.
+/// A generator of rand_core 0.6: `Secret::new(RandCore06(generator))`. Words are read through
+/// `try_fill_bytes`, the only call of that version that can say that it failed.
 #[cfg(feature = "rand_core-06")]
 pub struct RandCore06<R>(pub R);
 

@@ -8,12 +8,13 @@
 //! | [`Bits::discrete_laplace`] | ∝ e^(−\|x\|·s/t) on the integers | the same, Algorithm 2 |
 //! | [`Bits::normal_floor`] | ⌊2^m·G⌋, G standard normal | Karney 2016, Algorithm N |
 //!
-//! Every loop is bounded. A bound that can be hit is hit with probability below 2⁻¹⁰⁰ and is the error
-//! [`NoiseError::Exhausted`]. Noise is drawn before data is touched, so that neither the time nor a failure depends on
-//! data.
+//! Every loop is bounded. A bound that can be hit is hit with probability below 2⁻¹⁰⁰ and is the
+//! error [`NoiseError::Exhausted`]. Noise is drawn before data is touched, so that neither the time
+//! nor a failure depends on data.
 //!
-//! **Side channel**: none of these takes constant time, and the time is correlated with the magnitude drawn
-//! (discrete Laplace: 0.77, normal: 0.13). Draw into a pool, unobserved, ahead of time.
+//! **Side channel**: none of these takes constant time, and the time is correlated with the
+//! magnitude drawn (discrete Laplace: 0.77, normal: 0.13). Draw into a pool, unobserved, ahead of
+//! time.
 //!
 //! ```
 //! use sordino_core::privacy::Simulated;
@@ -31,14 +32,16 @@
 
 use super::source::{NoiseError, NoiseSource};
 
-/// Attempts of a rejection loop whose attempts succeed with probability above 0.31 (Laplace noise far narrower than its grid:
-/// half of all zeros are drawn again; all others above 0.43): failure below 2⁻¹³⁶.
+/// Attempts of a rejection loop whose attempts succeed with probability above 0.31 (Laplace noise
+/// far narrower than its grid: half of all zeros are drawn again; all others above 0.43): failure
+/// below 2⁻¹³⁶.
 const ATTEMPTS: u32 = 256;
 /// Length of a von Neumann run: exceeded with probability below 1/64! < 2⁻²⁹⁵.
 const RUN: u32 = 64;
 
-/// Whole scales at which the discrete Laplace draw stops: the magnitude then is at least `LAPLACE_SCALES_MAX` scales and
-/// the draw is *saturated*. A mechanism that clamps its output well inside keeps its law exactly.
+/// Whole scales at which the discrete Laplace draw stops: the magnitude then is at least
+/// `LAPLACE_SCALES_MAX` scales and the draw is *saturated*. A mechanism that clamps its output well
+/// inside keeps its law exactly.
 pub const LAPLACE_SCALES_MAX: u64 = 1024;
 
 /// A buffer of random bits over a source; what is left over is dropped with it.
@@ -104,13 +107,15 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
 
     /// True with probability e^(−numerator/denominator), denominator ≥ 1 (0 is read as 1).
     ///
-    /// **Equation**: e^(−γ) for γ ≤ 1 is the probability that the first failure of Bernoulli(γ/1), Bernoulli(γ/2), …
-    /// comes at an odd place; above 1, ⌊γ⌋ independent trials of e^(−1) and one of the rest.
+    /// **Equation**: e^(−γ) for γ ≤ 1 is the probability that the first failure of Bernoulli(γ/1),
+    /// Bernoulli(γ/2), … comes at an odd place; above 1, ⌊γ⌋ independent trials of e^(−1) and one
+    /// of the rest.
     ///
-    /// **Cost**: about 2.5 coins for γ ≤ 1; above, the loop ends at the first failure, after 1.6 trials on average.
+    /// **Cost**: about 2.5 coins for γ ≤ 1; above, the loop ends at the first failure, after 1.6
+    /// trials on average.
     ///
-    /// **Source**: Canonne, Kamath, Steinke 2020, Algorithm 1. Bernoulli(γ/k) is drawn as Bernoulli(γ) ∧ Bernoulli(1/k),
-    /// which needs no wide product.
+    /// **Source**: Canonne, Kamath, Steinke 2020, Algorithm 1. Bernoulli(γ/k) is drawn as
+    /// Bernoulli(γ) ∧ Bernoulli(1/k), which needs no wide product.
     pub fn bernoulli_exp(&mut self, numerator: u64, denominator: u64) -> Result<bool, NoiseError> {
         let denominator = denominator.max(1);
         for _ in 0..numerator / denominator {
@@ -134,12 +139,12 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
         Err(NoiseError::Exhausted)
     }
 
-    /// An integer with probability (e^(s/t)−1)/(e^(s/t)+1)·e^(−|x|s/t), that is discrete Laplace of scale t/s;
-    /// s, t ≥ 1 (0 is read as 1), t ≤ 2⁵².
+    /// An integer with probability (e^(s/t)−1)/(e^(s/t)+1)·e^(−|x|s/t), that is discrete Laplace of
+    /// scale t/s; s, t ≥ 1 (0 is read as 1), t ≤ 2⁵².
     ///
-    /// A magnitude of [`LAPLACE_SCALES_MAX`] scales or more (probability e^(−1024)) is returned as exactly
-    /// ±⌊1024·t/s⌋: the caller clamps its *output* inside, so that the saturation is not seen. Every other bound only
-    /// restarts an independent attempt, so it does not change the law.
+    /// A magnitude of [`LAPLACE_SCALES_MAX`] scales or more (probability e^(−1024)) is returned as
+    /// exactly ±⌊1024·t/s⌋: the caller clamps its *output* inside, so that the saturation is not
+    /// seen. Every other bound only restarts an independent attempt, so it does not change the law.
     ///
     /// **Cost**: 8.4 words on average. **Source**: Canonne, Kamath, Steinke 2020, Algorithm 2.
     pub fn discrete_laplace(&mut self, s: u64, t: u64) -> Result<i64, NoiseError> {
@@ -171,15 +176,15 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
 
     /// ⌊2^m·G⌋ for a standard normal G, m ≤ 32 (above is read as 32).
     ///
-    /// The floor is the floor of the *signed* number: for G < 0 it is −⌊2^m|G|⌋−1 (the chance that 2^m|G| is an
-    /// integer is 0). Truncation toward zero would give 0 twice its share, and adding an integer would no longer
-    /// commute with it, on which the mechanism's proof rests.
+    /// The floor is the floor of the *signed* number: for G < 0 it is −⌊2^m|G|⌋−1 (the chance that
+    /// 2^m|G| is an integer is 0). Truncation toward zero would give 0 twice its share, and adding
+    /// an integer would no longer commute with it, on which the mechanism's proof rests.
     ///
-    /// **Equation**: |G| = k + x; k with probability ∝ e^(−k²/2), x uniform accepted with probability
-    /// e^(−x(2k+x)/2); all by comparisons of digits that are drawn as needed.
+    /// **Equation**: |G| = k + x; k with probability ∝ e^(−k²/2), x uniform accepted with
+    /// probability e^(−x(2k+x)/2); all by comparisons of digits that are drawn as needed.
     ///
-    /// **Numerics**: exact up to |G| < 64 (e^(−2048)) and 128 digits of a comparison (2⁻¹²⁸ each: then
-    /// [`NoiseError::Exhausted`]).
+    /// **Numerics**: exact up to |G| < 64 (e^(−2048)) and 128 digits of a comparison (2⁻¹²⁸ each:
+    /// then [`NoiseError::Exhausted`]).
     ///
     /// **Cost**: about 7 words of 64 bits. **Source**: Karney 2016, Algorithm N.
     pub fn normal_floor(&mut self, m: u32) -> Result<i64, NoiseError> {
@@ -199,7 +204,8 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
                     continue 'attempt;
                 }
             }
-            // N3, N4: x uniform, accepted with probability e^(−x(2k+x)/2) = (e^(−x(2k+x)/(2k+2)))^(k+1).
+            // N3, N4: x uniform, accepted with probability e^(−x(2k+x)/2) =
+            // (e^(−x(2k+x)/(2k+2)))^(k+1).
             let mut x = Uniform::default();
             for _ in 0..=k {
                 if !self.accept_fraction(k, &mut x)? {
@@ -232,8 +238,8 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
         Err(NoiseError::Exhausted)
     }
 
-    /// Algorithm B: true with probability e^(−x(2k+x)/(2k+2)), by the parity of the run x > z₁ > z₂ > … in which each
-    /// step also passes a coin of probability (2k+x)/(2k+2).
+    /// Algorithm B: true with probability e^(−x(2k+x)/(2k+2)), by the parity of the run x > z₁ >
+    /// z₂ > … in which each step also passes a coin of probability (2k+x)/(2k+2).
     fn accept_fraction(&mut self, k: u32, x: &mut Uniform) -> Result<bool, NoiseError> {
         let m = u64::from(2 * k + 2);
         let mut y: Option<Uniform> = None;
@@ -251,7 +257,8 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
         Err(NoiseError::Exhausted)
     }
 
-    /// True with probability (m−2+x)/m: one of m equal parts; the last but one is decided by a comparison with x.
+    /// True with probability (m−2+x)/m: one of m equal parts; the last but one is decided by a
+    /// comparison with x.
     fn below_fraction(&mut self, m: u64, x: &mut Uniform) -> Result<bool, NoiseError> {
         let part = self.below(m)?;
         if part + 2 < m {
@@ -330,7 +337,8 @@ mod tests {
         Simulated::new(Stream::from_seed(seed))
     }
 
-    /// Chi-square statistic and degrees of freedom over the cells with at least ten expected, the rest in one.
+    /// Chi-square statistic and degrees of freedom over the cells with at least ten expected, the
+    /// rest in one.
     fn chi2(count: &[u32], probability: &[f64]) -> (f64, f64) {
         let n: f64 = count.iter().map(|c| f64::from(*c)).sum();
         let (mut statistic, mut cells, mut rest, mut rest_p) = (0.0, 0.0, 0.0, 0.0);

@@ -1,7 +1,8 @@
 //! Laplace draws for simulation, in floating point.
 //!
-//! Not for private releases: inverting the distribution function reaches a porous set of numbers that betrays the
-//! true value (Mironov 2012). The private mechanism draws discrete Laplace noise on an integer grid.
+//! Not for private releases: inverting the distribution function reaches a porous set of numbers
+//! that betrays the true value (Mironov 2012). The private mechanism draws discrete Laplace noise
+//! on an integer grid.
 //!
 //! ```
 //! use sordino_core::random::{Stream, laplace};
@@ -40,7 +41,8 @@ mod tests {
             absolute += x.abs() / f64::from(n);
             signed += x / f64::from(n);
         }
-        // E|x| = scale, standard error scale/√n = 0.0045; E x = 0, standard error √2·scale/√n = 0.0063.
+        // E|x| = scale, standard error scale/√n = 0.0045; E x = 0, standard error √2·scale/√n =
+        // 0.0063.
         let z = |scale: f64| (absolute - scale).abs() / 0.0045;
         assert!(
             z(2.0) < 4.0 && signed.abs() < 4.0 * 0.0063,

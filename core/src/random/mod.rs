@@ -1,8 +1,8 @@
 //! Randomness: named streams and samplers.
 //!
-//! Two worlds that never mix. *Simulation and public features* draw from [`stream`]: a 64-bit seed, xoshiro256++,
-//! reproducible, and worthless as a secret. *Private releases* draw from a cryptographic source that the caller hands
-//! in, through exact integer samplers.
+//! Two worlds that never mix. *Simulation and public features* draw from [`stream`]: a 64-bit seed,
+//! xoshiro256++, reproducible, and worthless as a secret. *Private releases* draw from a
+//! cryptographic source that the caller hands in, through exact integer samplers.
 //!
 //! **Example**: that of [`stream`].
 

@@ -1,6 +1,8 @@
-//! Standard normal draws for simulation and features, by Marsaglia's polar method in the format asked for.
+//! Standard normal draws for simulation and features, by Marsaglia's polar method in the format
+//! asked for.
 //!
-//! Not for private releases: the low bits of a floating-point draw betray what it was added to (Mironov 2012).
+//! Not for private releases: the low bits of a floating-point draw betray what it was added to
+//! (Mironov 2012).
 //!
 //! ```
 //! use sordino_core::random::{Stream, normal};
@@ -16,11 +18,11 @@ use crate::math::Scalar;
 
 /// Fills `out` with independent N(0, 1) draws.
 ///
-/// **Equation**: (u, v) uniform on the square (−1, 1)², accepted if 0 < s = u² + v² < 1; the pair is u·f, v·f with
-/// f = √(−2 ln s / s).
+/// **Equation**: (u, v) uniform on the square (−1, 1)², accepted if 0 < s = u² + v² < 1; the pair
+/// is u·f, v·f with f = √(−2 ln s / s).
 ///
-/// **Cost**: 4/π attempts a pair; an attempt takes one word (`f32`) or two (`f64`). The second value of the last pair
-/// is dropped if the length is odd.
+/// **Cost**: 4/π attempts a pair; an attempt takes one word (`f32`) or two (`f64`). The second
+/// value of the last pair is dropped if the length is odd.
 ///
 /// **Source**: Marsaglia and Bray 1964.
 pub fn fill<T: Scalar>(stream: &mut Stream, out: &mut [T]) {

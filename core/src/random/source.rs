@@ -1,9 +1,11 @@
-//! Where the noise of a release comes from: a secret source, or a simulation that says so in its type.
+//! Where the noise of a release comes from: a secret source, or a simulation that says so in its
+//! type.
 //!
-//! One code path serves both. [`Secret`] wraps any cryptographic generator and passes its failures on as a typed error;
-//! [`Simulated`] wraps a named [`Stream`], so that a run can be repeated and is *not private*: anyone who knows the seed knows
-//! the noise. The kind is a type ([`Private`], [`Simulation`]) that a release carries along, so that code which
-//! publishes can ask for `Release<_, Private>` and a simulated one does not compile there.
+//! One code path serves both. [`Secret`] wraps any cryptographic generator and passes its failures
+//! on as a typed error; [`Simulated`] wraps a named [`Stream`], so that a run can be repeated and
+//! is *not private*: anyone who knows the seed knows the noise. The kind is a type ([`Private`],
+//! [`Simulation`]) that a release carries along, so that code which publishes can ask for
+//! `Release<_, Private>` and a simulated one does not compile there.
 //!
 //! ```
 //! use sordino_core::random::{NoiseSource, Simulated, SourceKind, Stream};
@@ -24,15 +26,16 @@ use super::Stream;
 
 /// Why no noise could be made. Nothing has left when this is returned.
 ///
-/// **Privacy**: Gaussian and Laplace mechanisms draw before they look at the data, so that neither this error nor its
-/// moment depends on it. Selection does not: how many words it draws depends on the utilities, and with a source that
-/// fails after a number of words, so does failing.
+/// **Privacy**: Gaussian and Laplace mechanisms draw before they look at the data, so that neither
+/// this error nor its moment depends on it. Selection does not: how many words it draws depends on
+/// the utilities, and with a source that fails after a number of words, so does failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NoiseError {
     /// The entropy source failed.
     Entropy,
-    /// A bounded rejection loop ran out (probability below 2⁻¹⁰⁰ with a working source): the source is broken.
+    /// A bounded rejection loop ran out (probability below 2⁻¹⁰⁰ with a working source): the source
+    /// is broken.
     Exhausted,
 }
 
@@ -94,8 +97,8 @@ impl Provenance for Simulation {
     const KIND: SourceKind = SourceKind::Simulation;
 }
 
-/// A source of independent uniform 64-bit words for coins and noise. Sealed: its makers are [`Secret`] and
-/// [`Simulated`].
+/// A source of independent uniform 64-bit words for coins and noise. Sealed: its makers are
+/// [`Secret`] and [`Simulated`].
 pub trait NoiseSource: sealed::Sealed {
     /// What a release made with this source is.
     type Provenance: Provenance;
@@ -105,8 +108,9 @@ pub trait NoiseSource: sealed::Sealed {
 
     /// A name for one opening of a release, which no other opening has: 128 bits.
     ///
-    /// A secret source draws two words for it. A simulated one reads it off its position and draws nothing, so that
-    /// naming an opening changes no bit of what follows; the same opening then has the same name when it is repeated.
+    /// A secret source draws two words for it. A simulated one reads it off its position and draws
+    /// nothing, so that naming an opening changes no bit of what follows; the same opening then has
+    /// the same name when it is repeated.
     ///
     /// **Errors**: [`NoiseError::Entropy`].
     fn nonce(&mut self) -> Result<Nonce, NoiseError>;
@@ -117,19 +121,21 @@ pub trait NoiseSource: sealed::Sealed {
     }
 }
 
-/// The name of one opening of a release ([`NoiseSource::nonce`]). It is never restored from a stored state, so what was
-/// made for an opening before a restart fits none after it.
+/// The name of one opening of a release ([`NoiseSource::nonce`]). It is never restored from a
+/// stored state, so what was made for an opening before a restart fits none after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nonce([u64; 2]);
 
-/// Noise from a cryptographic generator: ChaCha or AES-CTR seeded by the system or a tested hardware generator.
+/// Noise from a cryptographic generator: ChaCha or AES-CTR seeded by the system or a tested
+/// hardware generator.
 ///
-/// **Privacy**: the guarantee is computational, that of the generator. Its seed must never be stored beside results,
-/// derived from a public seed, or used twice.
+/// **Privacy**: the guarantee is computational, that of the generator. Its seed must never be
+/// stored beside results, derived from a public seed, or used twice.
 ///
-/// Any generator of rand_core 0.10 will do. On a host: `SysRng` of getrandom 0.4 (feature `sys_rng`), which asks the system for every
-/// word, or `ChaCha20Rng` of chacha20 0.10 (feature `rng`) with a seed from there, which is what `sordino_host::entropy::system` does.
-/// On a device: `docs/entropy.md`. One of your own, here the system's file of random bytes:
+/// Any generator of rand_core 0.10 will do. On a host: `SysRng` of getrandom 0.4 (feature
+/// `sys_rng`), which asks the system for every word, or `ChaCha20Rng` of chacha20 0.10 (feature
+/// `rng`) with a seed from there, which is what `sordino_host::entropy::system` does. On a device:
+/// `docs/entropy.md`. One of your own, here the system's file of random bytes:
 ///
 /// ```
 /// use std::fs::File;

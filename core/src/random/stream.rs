@@ -1,13 +1,15 @@
 //! Named generators: every simulated draw has an address.
 //!
-//! A stream is keyed by (run seed, [`Party`], [`Purpose`], round). No generator is shared, so a draw does not depend on
-//! who else drew before, on threads, or on which methods run beside it: methods of one run are paired by construction.
+//! A stream is keyed by (run seed, [`Party`], [`Purpose`], round). No generator is shared, so a
+//! draw does not depend on who else drew before, on threads, or on which methods run beside it:
+//! methods of one run are paired by construction.
 //!
 //! **Layout, frozen by the vectors below** (changing it is "Value-breaking"):
-//! 1. run seed = mix(mix(scenario seed + γ) ⊕ run index + γ), γ = 0x9E3779B97F4A7C15, mix = the finaliser of SplitMix64
-//!    (Steele, Lea, Flood 2014): ten runs are a prefix of thirty.
-//! 2. The words (run seed, party, purpose · 2³² + round) are absorbed by two lanes, a ← mix((a + γ) ⊕ word) and
-//!    b ← mix((b + γ′) ⊕ word·γ), γ′ = 0xD1B54A32D192ED03, both from 0: 128 bits, so that 10⁹ streams stay distinct.
+//! 1. run seed = mix(mix(scenario seed + γ) ⊕ run index + γ), γ = 0x9E3779B97F4A7C15, mix = the
+//!    finaliser of SplitMix64 (Steele, Lea, Flood 2014): ten runs are a prefix of thirty.
+//! 2. The words (run seed, party, purpose · 2³² + round) are absorbed by two lanes, a ← mix((a + γ)
+//!    ⊕ word) and b ← mix((b + γ′) ⊕ word·γ), γ′ = 0xD1B54A32D192ED03, both from 0: 128 bits, so
+//!    that 10⁹ streams stay distinct.
 //! 3. The state of xoshiro256++ is (mix(a), mix(b), mix(a + b·γ), mix((a ⊕ rot₃₂ b) + 1)).
 //!
 //! ```
@@ -95,9 +97,10 @@ pub enum Purpose {
 
 /// The seed of one run, from which every stream of it begins.
 ///
-/// In a simulation everybody knows it, and with it all coins and all noise that are drawn from it, which is why no private
-/// release takes noise from a [`Stream`]. An agent of a real federation draws its choices from a seed of its own,
-/// `RunSeed::new(bits, 0)` with 64 bits of the device's entropy, and keeps it secret: who knows it can tell when the agent followed a release.
+/// In a simulation everybody knows it, and with it all coins and all noise that are drawn from it,
+/// which is why no private release takes noise from a [`Stream`]. An agent of a real federation
+/// draws its choices from a seed of its own, `RunSeed::new(bits, 0)` with 64 bits of the device's
+/// entropy, and keeps it secret: who knows it can tell when the agent followed a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSeed(u64);
 
@@ -141,16 +144,16 @@ impl RunSeed {
         Stream(Xoshiro256PlusPlus::from_seed(seed))
     }
 
-    /// One uniform 64-bit word with an address, without a generator: for tables too large to draw, such as a
-    /// perturbation for every agent and point. `index` takes the place of the round.
+    /// One uniform 64-bit word with an address, without a generator: for tables too large to draw,
+    /// such as a perturbation for every agent and point. `index` takes the place of the round.
     pub const fn word(self, party: Party, purpose: Purpose, index: u32) -> u64 {
         let (a, b) = self.absorb(party, purpose, index);
         mix(a ^ b)
     }
 }
 
-/// One named generator: xoshiro256++ (Blackman and Vigna 2018). Not cryptographic: its state can be recovered from
-/// outputs. A private release does not accept it; see [`RunSeed`].
+/// One named generator: xoshiro256++ (Blackman and Vigna 2018). Not cryptographic: its state can be
+/// recovered from outputs. A private release does not accept it; see [`RunSeed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream(Xoshiro256PlusPlus);
 

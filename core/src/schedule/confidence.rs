@@ -1,7 +1,8 @@
-//! The confidence widths and truncation thresholds of the papers, each as it is printed (misprints corrected).
+//! The confidence widths and truncation thresholds of the papers, each as it is printed (misprints
+//! corrected).
 //!
-//! Every `…_width` multiplies the posterior *standard deviation*. Where a paper's β multiplies the variance, the width is
-//! √β. `f64`, natural logarithms.
+//! Every `…_width` multiplies the posterior *standard deviation*. Where a paper's β multiplies the
+//! variance, the width is √β. `f64`, natural logarithms.
 //!
 //! | function | paper |
 //! |---|---|
@@ -40,7 +41,8 @@ fn sqrt(x: f64) -> f64 {
 
 /// √(2 ln(nt²π²/(6δ′))) for n points, round t ≥ 1 (0 is read as 1), failure probability δ′.
 ///
-/// **Source**: Kharkovskii, Dai, Low 2020, algorithm 2, with δ′ = δ_ucb/2; Srinivas et al. 2010, theorem 1, with δ.
+/// **Source**: Kharkovskii, Dai, Low 2020, algorithm 2, with δ′ = δ_ucb/2; Srinivas et al. 2010,
+/// theorem 1, with δ.
 pub fn finite_width(points: u64, round: u64, delta: f64) -> f64 {
     let t = round.max(1) as f64;
     sqrt((2.0 * ln(points as f64 * t * t * PI_SQUARED / (6.0 * delta))).max(0.0))
@@ -53,7 +55,8 @@ pub fn tuning_width(candidates: u64, round: u64, delta: f64) -> f64 {
     finite_width(candidates, round, 0.5 * delta)
 }
 
-/// Bounded rewards under local Laplace noise: |f| ≤ B, |noise of the observation| ≤ R, ε per report.
+/// Bounded rewards under local Laplace noise: |f| ≤ B, |noise of the observation| ≤ R, ε per
+/// report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalNoise {
     /// Bound B of the function's norm.
@@ -90,8 +93,9 @@ impl LocalNoise {
     }
 }
 
-/// q_N = 6ρ ln(4T/δ)/accuracy², ρ = (1 + accuracy)/(1 − accuracy): inflation of the sampling probabilities of the
-/// dictionary. `accuracy` in (0, 1) is that of the Nyström approximation, not a privacy parameter.
+/// q_N = 6ρ ln(4T/δ)/accuracy², ρ = (1 + accuracy)/(1 − accuracy): inflation of the sampling
+/// probabilities of the dictionary. `accuracy` in (0, 1) is that of the Nyström approximation, not
+/// a privacy parameter.
 pub fn nystrom_inflation(accuracy: f64, rounds: u64, delta: f64) -> f64 {
     6.0 * (1.0 + accuracy) / (1.0 - accuracy) * ln(4.0 * rounds as f64 / delta)
         / (accuracy * accuracy)
@@ -102,7 +106,8 @@ pub fn tgp_threshold(noise: &LocalNoise, round: u64) -> f64 {
     noise.norm_bound + noise.noise_bound + noise.laplace_scale() * ln(round.max(1) as f64)
 }
 
-/// β_t = B + (2√2/√λ)·b_{t−1}·√(γ_{t−1} + ln(1/δ)) + √(K(ln(t−1) + 1))/√λ, with ln 0 and b₀ read at 1.
+/// β_t = B + (2√2/√λ)·b_{t−1}·√(γ_{t−1} + ln(1/δ)) + √(K(ln(t−1) + 1))/√λ, with ln 0 and b₀ read
+/// at 1.
 ///
 /// **Parameters**: `information_gain` is γ_{t−1} of the run.
 pub fn tgp_width(
@@ -186,7 +191,8 @@ pub fn moma_width(
     dictionary_width(norm_bound, accuracy) + 3.0 / sqrt(regularization) * moments * growth
 }
 
-/// The widths without their constants, as the experiments of Zhou and Tan 2021 use them (λ = 1, α = 1).
+/// The widths without their constants, as the experiments of Zhou and Tan 2021 use them (λ = 1, α =
+/// 1).
 pub mod order_wise {
     use super::{LocalNoise, ceil, ln, sqrt, tgp_threshold};
 
@@ -247,7 +253,8 @@ pub mod order_wise {
     }
 }
 
-/// Heavy tails without privacy: E|y|^{1+α} ≤ v only. TGP-UCB of Chowdhury and Gopalan 2019 as Zhou and Tan run it.
+/// Heavy tails without privacy: E|y|^{1+α} ≤ v only. TGP-UCB of Chowdhury and Gopalan 2019 as Zhou
+/// and Tan run it.
 pub mod heavy_tailed {
     use super::{ata_log, dictionary_width, ln, pow, sqrt};
 

@@ -56,7 +56,8 @@ fn comes_back<T: Scalar>() {
 fn whole_numbers_and_choices_come_back_exactly_in_both_formats() {
     comes_back::<f32>();
     comes_back::<f64>();
-    // Every one of the hardest: the largest whole numbers whose logarithms f32 is said to tell apart.
+    // Every one of the hardest: the largest whole numbers whose logarithms f32 is said to tell
+    // apart.
     let axis = Axis::integer(1, 60_000).log();
     assert!(
         (0..60_000)

@@ -1,11 +1,13 @@
 //! The posterior over a known list of candidates, of which few are ever observed.
 //!
-//! **Equation**: row t of V = L⁻¹K(observed, all) is (k(xₜ, ·) − Σ_{s<t} V_s(xₜ) V_s)/pivot, pivot² = variance(xₜ) + σ²;
-//! then mean += z V_t, variance −= V_t², z = (y − mean(xₜ))/pivot. Means and variances of all candidates are always up to
-//! date: nothing is solved for when they are read. Where the candidates are a grid and the kernel is a product of its sides,
+//! **Equation**: row t of V = L⁻¹K(observed, all) is (k(xₜ, ·) − Σ_{s<t} V_s(xₜ) V_s)/pivot,
+//! pivot² = variance(xₜ) + σ²; then mean += z V_t, variance −= V_t², z = (y − mean(xₜ))/pivot.
+//! Means and variances of all candidates are always up to date: nothing is solved for when they are
+//! read. Where the candidates are a grid and the kernel is a product of its sides,
 //! [`grid`](super::grid) needs a fraction of the memory.
 //!
-//! **Source**: the update formulas of Chevalier, Ginsbourger and Emery 2014, for one point at a time.
+//! **Source**: the update formulas of Chevalier, Ginsbourger and Emery 2014, for one point at a
+//! time.
 //!
 //! **Example**: that of [`CandidateGp`].
 
@@ -19,9 +21,9 @@ use crate::linalg::slice::{self, at, head, head_mut, part, part_mut, quarters, t
 use crate::linalg::{NotPositiveDefinite, largest_magnitude};
 use crate::math::Scalar;
 
-/// Candidates that are brought up to date together, so that their sums stay in the first cache. Their parts of all rows of V
-/// lie one after the other, so that memory is read in order: block b holds candidates b·BLOCK and on, its rows begin at
-/// b·BLOCK·capacity.
+/// Candidates that are brought up to date together, so that their sums stay in the first cache.
+/// Their parts of all rows of V lie one after the other, so that memory is read in order: block b
+/// holds candidates b·BLOCK and on, its rows begin at b·BLOCK·capacity.
 const BLOCK: usize = 256;
 
 /// Numbers that [`CandidateGp`] needs for `candidates` points and at most `capacity` observations:
@@ -30,7 +32,8 @@ pub const fn storage_len(candidates: usize, capacity: usize) -> usize {
     candidates * (capacity + 2)
 }
 
-/// The posterior over `points`, row-major, borrowed or owned; observations are of candidates, named by index.
+/// The posterior over `points`, row-major, borrowed or owned; observations are of candidates, named
+/// by index.
 ///
 /// ```
 /// use sordino_core::{kernel::SquaredExponential, surrogate::{candidates, CandidateGp}};
@@ -57,8 +60,8 @@ pub struct CandidateGp<T, K, P, S> {
 impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> CandidateGp<T, K, P, S> {
     /// The prior over the candidates; room for `capacity` observations, repeats included.
     ///
-    /// **Errors**: [`SurrogateError::NoiseVariance`], [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`],
-    /// [`SurrogateError::Storage`].
+    /// **Errors**: [`SurrogateError::NoiseVariance`], [`SurrogateError::Dimension`],
+    /// [`SurrogateError::NonFinite`], [`SurrogateError::Storage`].
     pub fn new(
         kernel: K,
         noise_variance: T,
@@ -112,11 +115,12 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
 
     /// Adds one observation y of candidate `index`.
     ///
-    /// **Numerics**: the squared pivot, the candidate's variance plus σ², must exceed (n + 8)·ε·(k(x, x) + σ²): below
-    /// that the candidate is known and nothing can be learnt from it. A repeat with noise is a row like any other.
+    /// **Numerics**: the squared pivot, the candidate's variance plus σ², must exceed (n +
+    /// 8)·ε·(k(x, x) + σ²): below that the candidate is known and nothing can be learnt from it. A
+    /// repeat with noise is a row like any other.
     ///
-    /// **Errors**: [`SurrogateError::Index`], [`SurrogateError::NonFinite`], [`SurrogateError::Full`],
-    /// [`SurrogateError::Singular`]; nothing has changed then.
+    /// **Errors**: [`SurrogateError::Index`], [`SurrogateError::NonFinite`],
+    /// [`SurrogateError::Full`], [`SurrogateError::Singular`]; nothing has changed then.
     ///
     /// **Cost**: 2N(n + 2) flops and N covariances for N candidates after n observations.
     pub fn observe(&mut self, index: usize, y: T) -> Result<Observed, SurrogateError> {
@@ -233,17 +237,19 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         }
     }
 
-    /// Means and variances of all candidates, in order, with the bits of [`CandidateGp::posterior`].
+    /// Means and variances of all candidates, in order, with the bits of
+    /// [`CandidateGp::posterior`].
     ///
-    /// **Errors**: [`SurrogateError::Dimension`] unless both lists have a place for each; nothing is written then.
+    /// **Errors**: [`SurrogateError::Dimension`] unless both lists have a place for each; nothing
+    /// is written then.
     pub fn posteriors(&self, mean: &mut [T], variance: &mut [T]) -> Result<(), SurrogateError> {
         super::copy_moments(self.mean(), self.variance().iter().copied(), mean, variance)
     }
 
     /// Posterior covariances of candidate `index` with all, into `out`.
     ///
-    /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::Dimension`] unless `out` has a number per candidate.
-    /// **Cost**: 2Nn flops, N covariances.
+    /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::Dimension`] unless `out` has a
+    /// number per candidate. **Cost**: 2Nn flops, N covariances.
     pub fn covariances(&self, index: usize, out: &mut [T]) -> Result<(), SurrogateError> {
         let (count, dim) = (self.candidates, self.dim);
         if index >= count {
@@ -314,7 +320,8 @@ const fn block_of(index: usize, count: usize) -> (usize, usize) {
     )
 }
 
-/// V_s(index) for all earlier rows s: the rows of the candidate's block, their length, and its place in them.
+/// V_s(index) for all earlier rows s: the rows of the candidate's block, their length, and its
+/// place in them.
 #[derive(Clone, Copy)]
 struct Known<'a, T> {
     rows: &'a [T],
@@ -322,8 +329,8 @@ struct Known<'a, T> {
     at: usize,
 }
 
-/// out ← out − Σ_s V_s(index) · V_s, in order of s, V_s the rows of the block of `out`; four rows at a time, so that the
-/// block is read and written a quarter as often.
+/// out ← out − Σ_s V_s(index) · V_s, in order of s, V_s the rows of the block of `out`; four rows
+/// at a time, so that the block is read and written a quarter as often.
 #[inline(always)]
 fn subtract_rows<T: Scalar>(rows: &[T], known: Known<'_, T>, out: &mut [T]) {
     let width = out.len();

@@ -1,13 +1,16 @@
 //! The posterior over a finite domain, kept in full: a step costs the same whatever came before.
 //!
-//! **Equation**: with c the posterior covariances of the observed point and d = variance + σ², mean += c(y − mean)/d and
-//! C −= ccᵀ/d: a Kalman update. A repeat is a step like any other, so the number of observations has no bound.
+//! **Equation**: with c the posterior covariances of the observed point and d = variance + σ², mean
+//! += c(y − mean)/d and C −= ccᵀ/d: a Kalman update. A repeat is a step like any other, so the
+//! number of observations has no bound.
 //!
-//! **Numerics**: covariances are subtracted, so errors are absolute. With k the largest prior variance a variance is off by
-//! at most (8 + k/σ²)·ε·k ([`FiniteGp::variance_error`]) and a mean after t steps by 8·(t + k/σ²)·ε·max |y|. Noise below
-//! 1024·ε·k (`f32`: 1.2e-4 k, `f64`: 2.3e-13 k), where the first would exceed k/1000, is refused. The symmetric update
-//! that recomputes the observed row as c·σ²/d, and bounding c by Cauchy and Schwarz, were measured and gain nothing: what
-//! is lost is lost in the prior's rounded entries. For less noise there are the other engines, which factor.
+//! **Numerics**: covariances are subtracted, so errors are absolute. With k the largest prior
+//! variance a variance is off by at most (8 + k/σ²)·ε·k ([`FiniteGp::variance_error`]) and a mean
+//! after t steps by 8·(t + k/σ²)·ε·max |y|. Noise below 1024·ε·k (`f32`: 1.2e-4 k, `f64`: 2.3e-13
+//! k), where the first would exceed k/1000, is refused. The symmetric update that recomputes the
+//! observed row as c·σ²/d, and bounding c by Cauchy and Schwarz, were measured and gain nothing:
+//! what is lost is lost in the prior's rounded entries. For less noise there are the other engines,
+//! which factor.
 //!
 //! **Example**: that of [`FiniteGp`].
 
@@ -19,12 +22,14 @@ use crate::linalg::slice::{self, at, head, head_mut, part};
 use crate::linalg::{NotPositiveDefinite, axpy, largest_magnitude, lower, packed_len};
 use crate::math::Scalar;
 
-/// Numbers that [`FiniteGp`] needs for N points: N(N+1)/2 for the covariance, N means, N of scratch.
+/// Numbers that [`FiniteGp`] needs for N points: N(N+1)/2 for the covariance, N means, N of
+/// scratch.
 pub const fn storage_len(points: usize) -> usize {
     packed_len(points) + 2 * points
 }
 
-/// The posterior over N points named by index; it starts as a prior given by a kernel or by its moments.
+/// The posterior over N points named by index; it starts as a prior given by a kernel or by its
+/// moments.
 ///
 /// ```
 /// use sordino_core::{kernel::Matern52, surrogate::{finite, FiniteGp}};
@@ -47,10 +52,12 @@ pub struct FiniteGp<T, S> {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
-    /// The prior with covariance `kernel` over `points`, row-major of `dim` columns; `noise_variance` in y².
+    /// The prior with covariance `kernel` over `points`, row-major of `dim` columns;
+    /// `noise_variance` in y².
     ///
-    /// **Errors**: [`SurrogateError::NoiseVariance`]; [`SurrogateError::Unresolved`] if σ² < 1024·ε·(largest variance);
-    /// [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`], [`SurrogateError::Storage`]. **Cost**: N(N+1)/2 covariances.
+    /// **Errors**: [`SurrogateError::NoiseVariance`]; [`SurrogateError::Unresolved`] if σ² <
+    /// 1024·ε·(largest variance); [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`],
+    /// [`SurrogateError::Storage`]. **Cost**: N(N+1)/2 covariances.
     pub fn new<K: Kernel<T>>(
         kernel: &K,
         noise_variance: T,
@@ -75,7 +82,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
 
     /// A prior of mean zero whose packed lower covariance `fill` writes.
     ///
-    /// **Errors**: as [`FiniteGp::new`]; [`SurrogateError::NonFinite`] if a variance is not finite or negative.
+    /// **Errors**: as [`FiniteGp::new`]; [`SurrogateError::NonFinite`] if a variance is not finite
+    /// or negative.
     pub fn with_prior(
         noise_variance: T,
         count: usize,
@@ -125,8 +133,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
 
     /// Adds one observation y of point `index`.
     ///
-    /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::NonFinite`]; [`SurrogateError::Singular`] if the variance
-    /// plus σ² does not exceed 16ε·(largest prior variance): only for a prior without variance. Nothing has changed then.
+    /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::NonFinite`];
+    /// [`SurrogateError::Singular`] if the variance plus σ² does not exceed 16ε·(largest prior
+    /// variance): only for a prior without variance. Nothing has changed then.
     ///
     /// **Cost**: N² + O(N) flops.
     pub fn observe(&mut self, index: usize, y: T) -> Result<Observed, SurrogateError> {
@@ -192,7 +201,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
 
     /// Means and variances of all points, in order, with the bits of [`FiniteGp::posterior`].
     ///
-    /// **Errors**: [`SurrogateError::Dimension`] unless both lists have a place for each; nothing is written then.
+    /// **Errors**: [`SurrogateError::Dimension`] unless both lists have a place for each; nothing
+    /// is written then.
     pub fn posteriors(&self, mean: &mut [T], variance: &mut [T]) -> Result<(), SurrogateError> {
         super::copy_moments(self.mean(), self.diagonal(), mean, variance)
     }
@@ -242,8 +252,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         self.noise_variance
     }
 
-    /// Bound of the rounding error of every variance: (8 + k/σ²)·ε·k, k the largest prior variance. A variance below it is
-    /// not known to any digit.
+    /// Bound of the rounding error of every variance: (8 + k/σ²)·ε·k, k the largest prior variance.
+    /// A variance below it is not known to any digit.
     pub fn variance_error(&self) -> T {
         let k = self.variance_max;
         if !(k > T::ZERO) {

@@ -1,11 +1,13 @@
 //! Hyper-parameters by maximum marginal likelihood.
 //!
-//! **Equation**: with A = K + σ²I and α = A⁻¹y, ln p = −½ yᵀα − ½ ln det A − (n/2) ln 2π and
-//! ∂ln p/∂θ = ½ Σᵢⱼ (αᵢαⱼ − A⁻¹ᵢⱼ) ∂Aᵢⱼ/∂θ, θ the logarithms of lengthscales, signal variance and noise variance.
+//! **Equation**: with A = K + σ²I and α = A⁻¹y, ln p = −½ yᵀα − ½ ln det A − (n/2) ln 2π and ∂ln
+//! p/∂θ = ½ Σᵢⱼ (αᵢαⱼ − A⁻¹ᵢⱼ) ∂Aᵢⱼ/∂θ, θ the logarithms of lengthscales, signal variance and noise
+//! variance.
 //!
-//! The search is resilient propagation (iRprop⁻; Igel and Hüsken 2003) inside a box, from several starts: it uses only
-//! the signs of the gradient, needs no line search and a few words per parameter, so a device can afford it, and the same
-//! data give the same bits everywhere. Source of the gradient: Rasmussen and Williams 2006, equation 5.9.
+//! The search is resilient propagation (iRprop⁻; Igel and Hüsken 2003) inside a box, from several
+//! starts: it uses only the signs of the gradient, needs no line search and a few words per
+//! parameter, so a device can afford it, and the same data give the same bits everywhere. Source of
+//! the gradient: Rasmussen and Williams 2006, equation 5.9.
 //!
 //! **Example**: that of [`FitConfig`].
 
@@ -31,9 +33,10 @@ pub(super) const LN_TWO_PI: f64 = 1.837_877_066_409_345_3;
 
 /// Values at points, some of which stand for several observations of one point.
 ///
-/// **Equation**: c observations of one point, mean ȳ, scatter s = Σ (yᵢ − ȳ)², are one observation ȳ of noise variance
-/// σ²/c and, independent of it, what they say of the noise: ln p(y₁ … y_c) = ln p(ȳ) − ½ ((c − 1) ln 2πσ² + ln c + s/σ²).
-/// Count, mean and scatter are all that the likelihood asks of repeats, so merging them loses nothing.
+/// **Equation**: c observations of one point, mean ȳ, scatter s = Σ (yᵢ − ȳ)², are one observation
+/// ȳ of noise variance σ²/c and, independent of it, what they say of the noise: ln p(y₁ … y_c) = ln
+/// p(ȳ) − ½ ((c − 1) ln 2πσ² + ln c + s/σ²). Count, mean and scatter are all that the likelihood
+/// asks of repeats, so merging them loses nothing.
 ///
 /// ```
 /// use sordino_core::kernel::{Stationary, StationaryKernel};
@@ -108,8 +111,8 @@ impl<'a, T: Scalar> Observations<'a, T> {
         self.counts.get(i).copied().unwrap_or(T::ONE)
     }
 
-    /// What the repeats say of the noise: Σ −½ ((c − 1) ln 2πσ² + ln c + s/σ²), and its derivative with respect to ln σ².
-    /// Both 0 without noise, where a repeat is no observation.
+    /// What the repeats say of the noise: Σ −½ ((c − 1) ln 2πσ² + ln c + s/σ²), and its derivative
+    /// with respect to ln σ². Both 0 without noise, where a repeat is no observation.
     pub(super) fn ln_within(&self, noise_variance: T) -> (T, T) {
         let (mut value, mut slope) = (T::ZERO, T::ZERO);
         if !(noise_variance > T::ZERO) {
@@ -136,13 +139,13 @@ pub const fn scratch_len(observations: usize) -> usize {
     packed_len(observations) + 2 * observations
 }
 
-/// ln p(y | X) of a kernel and a noise variance; its gradient with respect to the logarithms of the kernel's parameters
-/// and, last, of the noise variance goes into the front of `gradient`.
+/// ln p(y | X) of a kernel and a noise variance; its gradient with respect to the logarithms of the
+/// kernel's parameters and, last, of the noise variance goes into the front of `gradient`.
 ///
 /// **Parameters**: `scratch` of [`scratch_len`].
 ///
-/// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::Storage`], [`SurrogateError::NonFinite`] (a count below 1
-/// and a negative scatter too),
+/// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::Storage`],
+/// [`SurrogateError::NonFinite`] (a count below 1 and a negative scatter too),
 /// [`SurrogateError::NoiseVariance`] unless positive; [`SurrogateError::Singular`].
 ///
 /// **Cost**: n³ flops, n(n + 1) covariances and gradients.
@@ -156,8 +159,8 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     likelihood(kernel, noise_variance, T::ZERO, data, gradient, scratch)
 }
 
-/// [`log_marginal_likelihood`] of the model whose rows have a noise variance of at least `floor` times the prior's:
-/// max(σ²/c, floor·k(x, x)).
+/// [`log_marginal_likelihood`] of the model whose rows have a noise variance of at least `floor`
+/// times the prior's: max(σ²/c, floor·k(x, x)).
 fn likelihood<T: Scalar, K: LogGradient<T>>(
     kernel: &K,
     noise_variance: T,
@@ -231,7 +234,8 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
     Ok(value)
 }
 
-/// The packed factor L of order `n` becomes the packed lower triangle of (LLᵀ)⁻¹; `spare` holds n numbers.
+/// The packed factor L of order `n` becomes the packed lower triangle of (LLᵀ)⁻¹; `spare` holds n
+/// numbers.
 pub(super) fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
     // L⁻¹ row by row: row i is −(Lᵢ₀..ᵢ₋₁ L⁻¹)/Lᵢᵢ.
     for i in 0..n {
@@ -318,7 +322,8 @@ pub struct Fit<T> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitConfig<'a, T> {
-    /// Smallest and largest value of each parameter, in its own unit (not the logarithm); the noise variance last.
+    /// Smallest and largest value of each parameter, in its own unit (not the logarithm); the noise
+    /// variance last.
     pub bounds: &'a [(T, T)],
     /// Starts: the parameters given, then points of a Halton sequence in the logarithms.
     pub starts: u32,
@@ -326,15 +331,17 @@ pub struct FitConfig<'a, T> {
     pub evaluations_per_start: u32,
 }
 
-/// Maximises ln p over the parameters, which hold the first start and receive the result (values, not logarithms; the
-/// noise variance last).
+/// Maximises ln p over the parameters, which hold the first start and receive the result (values,
+/// not logarithms; the noise variance last).
 ///
-/// **Parameters**: `kernel(values)` makes the kernel from all parameters but the last; `scratch` of [`scratch_len`].
+/// **Parameters**: `kernel(values)` makes the kernel from all parameters but the last; `scratch` of
+/// [`scratch_len`].
 ///
-/// **Errors**: [`SurrogateError::Dimension`] if bounds and parameters differ in number, are none or more than
-/// [`PARAMETERS_MAX`]; [`SurrogateError::NonFinite`] for a bound that is not positive and finite or out of order, or a
-/// parameter that is not positive and finite (one outside the bounds starts on them); those of
-/// [`log_marginal_likelihood`] if no start could be evaluated. `parameters` are as they were then.
+/// **Errors**: [`SurrogateError::Dimension`] if bounds and parameters differ in number, are none or
+/// more than [`PARAMETERS_MAX`]; [`SurrogateError::NonFinite`] for a bound that is not positive and
+/// finite or out of order, or a parameter that is not positive and finite (one outside the bounds
+/// starts on them); those of [`log_marginal_likelihood`] if no start could be evaluated.
+/// `parameters` are as they were then.
 ///
 /// **Cost**: starts · evaluations_per_start · n³ flops at most.
 pub fn maximize<T: Scalar, K: LogGradient<T>>(
@@ -354,11 +361,12 @@ pub fn maximize<T: Scalar, K: LogGradient<T>>(
     }
 }
 
-/// Element `index` of the Halton sequence in the base that belongs to `axis`, in (0, 1): the digits of `index`, mirrored
-/// at the point.
+/// Element `index` of the Halton sequence in the base that belongs to `axis`, in (0, 1): the digits
+/// of `index`, mirrored at the point.
 ///
-/// **Numerics**: `f32` divides the mirrored digits, as an integer, by a power of the base, without `f64` arithmetic: the
-/// correctly rounded element while that power is below 2²⁴, which is what rounding the `f64` sum gives.
+/// **Numerics**: `f32` divides the mirrored digits, as an integer, by a power of the base, without
+/// `f64` arithmetic: the correctly rounded element while that power is below 2²⁴, which is what
+/// rounding the `f64` sum gives.
 pub(crate) fn halton<T: Scalar>(index: u32, axis: usize) -> T {
     const PRIMES: [u32; PARAMETERS_MAX] = [
         2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61,

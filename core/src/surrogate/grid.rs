@@ -1,19 +1,24 @@
-//! The posterior over a grid of two lists of points, whose kernel is a product of one kernel for each list.
+//! The posterior over a grid of two lists of points, whose kernel is a product of one kernel for
+//! each list.
 //!
-//! **Equation**: candidate (a, b) has the covariance kₜ(a, b) = k₁(aₜ, a) k₂(bₜ, b) with observation t. Row t of
-//! V = L⁻¹K(observed, all), of which [`candidates`](super::candidates) stores every entry, is Σ_{s≤t} (L⁻¹)ₜₛ kₛ(a, b): it is
-//! made from the t + 1 rows k₁(aₛ, ·) and k₂(bₛ, ·) when it is needed and stored nowhere. Then mean += z V_t,
-//! variance −= V_t², z = (y − mean(xₜ))/pivot, as there. Means and variances of the whole grid are always up to date.
+//! **Equation**: candidate (a, b) has the covariance kₜ(a, b) = k₁(aₜ, a) k₂(bₜ, b) with
+//! observation t. Row t of V = L⁻¹K(observed, all), of which [`candidates`](super::candidates)
+//! stores every entry, is Σ_{s≤t} (L⁻¹)ₜₛ kₛ(a, b): it is made from the t + 1 rows k₁(aₛ, ·) and
+//! k₂(bₛ, ·) when it is needed and stored nowhere. Then mean += z V_t, variance −= V_t², z = (y −
+//! mean(xₜ))/pivot, as there. Means and variances of the whole grid are always up to date.
 //!
-//! A grid of more axes is one of two lists as well: the points of the first axes and those of the others. A list may be a
-//! [`Table`](crate::kernel::Table) of tasks or machines beside one of settings.
+//! A grid of more axes is one of two lists as well: the points of the first axes and those of the
+//! others. A list may be a [`Table`](crate::kernel::Table) of tasks or machines beside one of
+//! settings.
 //!
-//! **Numerics**: rows of L⁻¹ grow as σ falls, so errors are absolute: with k the largest prior variance a variance is off by
-//! at most (8 + k/σ²)·ε·k, as in [`finite`](super::finite), and noise below 1024·ε·k is refused. For less noise there are the
-//! other engines. Bits differ from theirs by rounding; every vector width and target has the same ones.
+//! **Numerics**: rows of L⁻¹ grow as σ falls, so errors are absolute: with k the largest prior
+//! variance a variance is off by at most (8 + k/σ²)·ε·k, as in [`finite`](super::finite), and noise
+//! below 1024·ε·k is refused. For less noise there are the other engines. Bits differ from theirs
+//! by rounding; every vector width and target has the same ones.
 //!
-//! **Source**: the product of sums is how Gaussian processes on grids avoid their matrices (Saatçi 2011, chapter 5); here it
-//! serves the update formulas of Chevalier, Ginsbourger and Emery 2014 and needs no complete grid of observations.
+//! **Source**: the product of sums is how Gaussian processes on grids avoid their matrices (Saatçi
+//! 2011, chapter 5); here it serves the update formulas of Chevalier, Ginsbourger and Emery 2014
+//! and needs no complete grid of observations.
 //!
 //! **Example**: that of [`GridGp`].
 
@@ -25,13 +30,16 @@ use crate::linalg::slice::{self, at, head, head_mut, part, part_mut, tail};
 use crate::linalg::{NotPositiveDefinite, axpy, dot, largest_magnitude, lower, packed_len};
 use crate::math::Scalar;
 
-/// Rows of covariances are padded to a multiple of this, so that tiles of the grid are full; what lies beyond is 0.
+/// Rows of covariances are padded to a multiple of this, so that tiles of the grid are full; what
+/// lies beyond is 0.
 const PAD: usize = 4;
-/// Columns of a wide tile, where vectors are at hand: with four rows its sums fill half of the registers of AVX-512.
+/// Columns of a wide tile, where vectors are at hand: with four rows its sums fill half of the
+/// registers of AVX-512.
 const WIDE: usize = 16;
 
-/// Numbers that [`GridGp`] needs for a grid of `first` times `second` points and at most `capacity` observations: 2 for each
-/// point, and for each observation its two rows of covariances (padded to fours), its row of L⁻¹, two of scratch.
+/// Numbers that [`GridGp`] needs for a grid of `first` times `second` points and at most `capacity`
+/// observations: 2 for each point, and for each observation its two rows of covariances (padded to
+/// fours), its row of L⁻¹, two of scratch.
 pub const fn storage_len(first: usize, second: usize, capacity: usize) -> usize {
     2 * first * second + capacity * (padded(first) + padded(second) + 2) + packed_len(capacity)
 }
@@ -55,7 +63,8 @@ const fn padded(len: usize) -> usize {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Side<K, P> {
-    /// The factor of the kernel that sees this side. Signal variances multiply: one side has s², the other 1.
+    /// The factor of the kernel that sees this side. Signal variances multiply: one side has s²,
+    /// the other 1.
     pub kernel: K,
     /// Coordinates of a point, at least 1.
     pub dim: usize,
@@ -98,8 +107,8 @@ impl<K, P> Side<K, P> {
     }
 }
 
-/// The posterior over all pairs of a point of the first side and one of the second; candidate i·(points of the second) + j is
-/// the pair (i, j).
+/// The posterior over all pairs of a point of the first side and one of the second; candidate
+/// i·(points of the second) + j is the pair (i, j).
 ///
 /// ```
 /// use sordino_core::{kernel::SquaredExponential, surrogate::{grid::{self, Side}, GridGp}};
@@ -199,10 +208,12 @@ where
     Q: AsRef<[T]>,
     S: AsRef<[T]> + AsMut<[T]>,
 {
-    /// The prior over the grid; room for `capacity` observations, repeats included; `noise_variance` in y².
+    /// The prior over the grid; room for `capacity` observations, repeats included;
+    /// `noise_variance` in y².
     ///
-    /// **Errors**: [`SurrogateError::NoiseVariance`]; [`SurrogateError::Unresolved`] if σ² < 1024·ε·(largest variance);
-    /// [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`], [`SurrogateError::Storage`].
+    /// **Errors**: [`SurrogateError::NoiseVariance`]; [`SurrogateError::Unresolved`] if σ² <
+    /// 1024·ε·(largest variance); [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`],
+    /// [`SurrogateError::Storage`].
     pub fn new(
         first: Side<A, P>,
         second: Side<B, Q>,
@@ -275,10 +286,12 @@ where
 
     /// Adds one observation y of candidate `index`.
     ///
-    /// **Errors**: [`SurrogateError::Index`], [`SurrogateError::NonFinite`], [`SurrogateError::Full`],
-    /// [`SurrogateError::Singular`] if the squared pivot does not exceed (n + 8)·ε·(k(x, x) + σ²); nothing has changed then.
+    /// **Errors**: [`SurrogateError::Index`], [`SurrogateError::NonFinite`],
+    /// [`SurrogateError::Full`], [`SurrogateError::Singular`] if the squared pivot does not exceed
+    /// (n + 8)·ε·(k(x, x) + σ²); nothing has changed then.
     ///
-    /// **Cost**: 2N(n + 3) + 2n² flops for N candidates after n observations, and a covariance for each point of both sides.
+    /// **Cost**: 2N(n + 3) + 2n² flops for N candidates after n observations, and a covariance for
+    /// each point of both sides.
     pub fn observe(&mut self, index: usize, y: T) -> Result<Observed, SurrogateError> {
         let (n, shape) = (self.len, self.shape);
         if index >= shape.count() {
@@ -406,15 +419,17 @@ where
 
     /// Means and variances of all candidates, in order, with the bits of [`GridGp::posterior`].
     ///
-    /// **Errors**: [`SurrogateError::Dimension`] unless both lists have a place for each; nothing is written then.
+    /// **Errors**: [`SurrogateError::Dimension`] unless both lists have a place for each; nothing
+    /// is written then.
     pub fn posteriors(&self, mean: &mut [T], variance: &mut [T]) -> Result<(), SurrogateError> {
         super::copy_moments(self.mean(), self.variance().iter().copied(), mean, variance)
     }
 
     /// Posterior covariances of candidate `index` with all, into `out`.
     ///
-    /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::Dimension`] unless `out` has a number per candidate.
-    /// **Cost**: 2Nn + 2n² flops, and a covariance for each point of both sides.
+    /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::Dimension`] unless `out` has a
+    /// number per candidate. **Cost**: 2Nn + 2n² flops, and a covariance for each point of both
+    /// sides.
     pub fn covariances(&mut self, index: usize, out: &mut [T]) -> Result<(), SurrogateError> {
         let (n, shape) = (self.len, self.shape);
         if index >= shape.count() {
@@ -430,7 +445,8 @@ where
             });
         }
         let (x1, x2) = self.point(index);
-        // The second side's row, in the place of the first; from the last row to it, each is its multiple.
+        // The second side's row, in the place of the first; from the last row to it, each is its
+        // multiple.
         self.second.kernel.covariances(
             x2,
             self.second.points.as_ref(),
@@ -476,7 +492,8 @@ where
         Ok(())
     }
 
-    /// The points of candidate `index` on the first and on the second side; empty where there is no such candidate.
+    /// The points of candidate `index` on the first and on the second side; empty where there is no
+    /// such candidate.
     pub fn point(&self, index: usize) -> (&[T], &[T]) {
         let (a, b) = self.shape.pair(index);
         (
@@ -540,8 +557,9 @@ fn solve_row<T: Scalar>(inverse: &[T], known: &[T], weights: &mut [T]) -> T {
     explained
 }
 
-/// Calls `visit` with parts of the row Σₛ coefficientₛ k₁(aₛ, a) k₂(bₛ, b) over the grid, each with the index of its first
-/// candidate: tiles of the grid, whose sums stay in registers; every sum is taken in the order of s.
+/// Calls `visit` with parts of the row Σₛ coefficientₛ k₁(aₛ, a) k₂(bₛ, b) over the grid, each with
+/// the index of its first candidate: tiles of the grid, whose sums stay in registers; every sum is
+/// taken in the order of s.
 #[inline(always)]
 fn combine<T: Scalar>(
     coefficients: &[T],

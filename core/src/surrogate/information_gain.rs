@@ -1,8 +1,10 @@
-//! Information gain I(A) = ½ ln det(I + K_A/λ): how much observations of the points A say about the function.
+//! Information gain I(A) = ½ ln det(I + K_A/λ): how much observations of the points A say about the
+//! function.
 //!
 //! Three numbers that papers all call γ, named apart:
 //! * *greedy*: what the greedy choice of t points gains, [`greedy`]; at most the true maximum;
-//! * *upper bound*: [`upper_bound`] = greedy/(1 − 1/e), at least the true maximum (Nemhauser, Wolsey and Fisher 1978);
+//! * *upper bound*: [`upper_bound`] = greedy/(1 − 1/e), at least the true maximum (Nemhauser,
+//!   Wolsey and Fisher 1978);
 //! * *of the run*: over the points actually played, [`RunGain`].
 //!
 //! **Example**: that of [`RunGain`].
@@ -11,15 +13,15 @@ use super::SurrogateError;
 use super::finite::FiniteGp;
 use crate::math::{Scalar, ln_1p};
 
-/// Two variances count as tied when they differ by less than this many units in the last place of the largest prior
-/// variance: points that are equal by symmetry stay equal under rounding.
+/// Two variances count as tied when they differ by less than this many units in the last place of
+/// the largest prior variance: points that are equal by symmetry stay equal under rounding.
 const TIE: f64 = 64.0;
 
-/// Observes `gains.len()` times the point of largest variance (repeats allowed, ties to the lowest index) and writes
-/// I after each into `gains`, the points into `indices` if it holds that many.
+/// Observes `gains.len()` times the point of largest variance (repeats allowed, ties to the lowest
+/// index) and writes I after each into `gains`, the points into `indices` if it holds that many.
 ///
-/// **Parameters**: `posterior` is a fresh [`FiniteGp`] whose noise variance is λ; it ends as the posterior of a run of
-/// zeros at the chosen points.
+/// **Parameters**: `posterior` is a fresh [`FiniteGp`] whose noise variance is λ; it ends as the
+/// posterior of a run of zeros at the chosen points.
 ///
 /// **Errors**: those of [`FiniteGp::observe`]; gains before it are valid.
 ///
@@ -57,7 +59,8 @@ pub fn greedy<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
     Ok(())
 }
 
-/// An upper bound of the largest information gain of t points, from the greedy one: greedy/(1 − 1/e).
+/// An upper bound of the largest information gain of t points, from the greedy one: greedy/(1 −
+/// 1/e).
 pub fn upper_bound<T: Scalar>(greedy: T) -> T {
     greedy / T::from_f64(1.0 - core::f64::consts::E.recip())
 }
@@ -97,7 +100,8 @@ impl RunGain {
         })
     }
 
-    /// A point is played whose posterior variance was `variance` before; NaN and negative numbers count as 0.
+    /// A point is played whose posterior variance was `variance` before; NaN and negative numbers
+    /// count as 0.
     pub fn play<T: Scalar>(&mut self, variance: T) {
         let variance = variance.to_f64();
         if variance > 0.0 {

@@ -1,8 +1,9 @@
 //! Joint draws of function values at a list of points.
 //!
-//! A posterior covariance is positive semidefinite only in exact arithmetic: at a thousand points its smallest computed
-//! eigenvalue is about −1e-13. So its factor is taken on a ladder of jitter, relative to the mean of the diagonal, and the
-//! jitter that was needed is reported: `f64` none, 1e-12, 1e-11, … 1e-6; `f32` none, 1e-6, … 1e-3; then a typed error.
+//! A posterior covariance is positive semidefinite only in exact arithmetic: at a thousand points
+//! its smallest computed eigenvalue is about −1e-13. So its factor is taken on a ladder of jitter,
+//! relative to the mean of the diagonal, and the jitter that was needed is reported: `f64` none,
+//! 1e-12, 1e-11, … 1e-6; `f32` none, 1e-6, … 1e-3; then a typed error.
 //!
 //! **Example**: that of [`Jitter`].
 
@@ -38,7 +39,8 @@ pub struct Jitter {
 
 /// Fills the packed lower triangle of order `n` and factors it, with as little jitter as does.
 ///
-/// **Parameters**: `fill` writes the matrix; it is called before every try, so that no second copy is stored.
+/// **Parameters**: `fill` writes the matrix; it is called before every try, so that no second copy
+/// is stored.
 ///
 /// **Errors**: [`NotPositiveDefinite`] of the last try.
 ///
@@ -86,7 +88,8 @@ pub fn factor_with_jitter<T: Scalar>(
     }
 }
 
-/// out ← mean + Lz for the packed factor L of order `out.len()`, z ~ N(0, I) drawn from `stream` in order.
+/// out ← mean + Lz for the packed factor L of order `out.len()`, z ~ N(0, I) drawn from `stream` in
+/// order.
 ///
 /// **Cost**: n² flops, n normals.
 pub fn draw_with_factor<T: Scalar>(stream: &mut Stream, mean: &[T], factor: &[T], out: &mut [T]) {
@@ -97,7 +100,8 @@ pub fn draw_with_factor<T: Scalar>(stream: &mut Stream, mean: &[T], factor: &[T]
     }
 }
 
-/// Posterior means and packed posterior covariance of the latent function at a row-major list of points.
+/// Posterior means and packed posterior covariance of the latent function at a row-major list of
+/// points.
 ///
 /// **Parameters**: `scratch` holds m·n numbers for m points and n observations.
 ///
@@ -180,8 +184,8 @@ pub fn draw_exact<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>(
 
 /// A joint draw from a finite posterior into `out`; `factor` holds N(N + 1)/2 numbers.
 ///
-/// **Errors**: [`SurrogateError::Storage`]; [`SurrogateError::Dimension`] unless `out` has a number per point;
-/// [`SurrogateError::Singular`] if the ladder ends.
+/// **Errors**: [`SurrogateError::Storage`]; [`SurrogateError::Dimension`] unless `out` has a number
+/// per point; [`SurrogateError::Singular`] if the ladder ends.
 pub fn draw_finite<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
     gp: &FiniteGp<T, S>,
     stream: &mut Stream,

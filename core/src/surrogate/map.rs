@@ -1,18 +1,21 @@
-//! Hyper-parameters of a standardised model by maximum a posteriori: one lengthscale for each axis and the noise fraction.
+//! Hyper-parameters of a standardised model by maximum a posteriori: one lengthscale for each axis
+//! and the noise fraction.
 //!
-//! **Equation**: y ~ N(m·1, s²A), A = R + diag(max(ν/cᵢ, floor)), R the correlations with lengthscales ℓ and ν the noise
-//! variance as a fraction of s². Mean and scale are where the likelihood is largest given the rest, m = 1ᵀA⁻¹y / 1ᵀA⁻¹1
-//! and s² = ((y − m)ᵀA⁻¹(y − m) + Σ scatterᵢ/ν)/N, N the number of observations with repeats. What is left is
+//! **Equation**: y ~ N(m·1, s²A), A = R + diag(max(ν/cᵢ, floor)), R the correlations with
+//! lengthscales ℓ and ν the noise variance as a fraction of s². Mean and scale are where the
+//! likelihood is largest given the rest, m = 1ᵀA⁻¹y / 1ᵀA⁻¹1 and s² = ((y − m)ᵀA⁻¹(y − m) + Σ
+//! scatterᵢ/ν)/N, N the number of observations with repeats. What is left is
 //!
 //! −(N/2) ln s² − ½ ln det A − ½ Σ ((cᵢ − 1) ln ν + ln cᵢ) + ln p(ℓ) + ln p(ν),
 //!
-//! a function of ln ℓ and ln ν alone, which adding a constant to the values or multiplying them does not change. Its gradient
-//! is ½ Σᵢⱼ (αᵢαⱼ/s² − A⁻¹ᵢⱼ) ∂Aᵢⱼ/∂θ with α = A⁻¹(y − m): at the best mean and scale theirs is 0.
+//! a function of ln ℓ and ln ν alone, which adding a constant to the values or multiplying them
+//! does not change. Its gradient is ½ Σᵢⱼ (αᵢαⱼ/s² − A⁻¹ᵢⱼ) ∂Aᵢⱼ/∂θ with α = A⁻¹(y − m): at the
+//! best mean and scale theirs is 0.
 //!
 //! Prior: ln ℓ ~ N(√2 + ½ ln D, 3) for a box of side 1, ln ν ~ N(−4, 1), as densities of ℓ and ν.
 //!
-//! **Source**: Hvarfner, Hellsten and Nardi 2024, and BoTorch 0.12, for the priors; Rasmussen and Williams 2006, equations
-//! 5.8 and 5.9.
+//! **Source**: Hvarfner, Hellsten and Nardi 2024, and BoTorch 0.12, for the priors; Rasmussen and
+//! Williams 2006, equations 5.8 and 5.9.
 
 use super::SurrogateError;
 use super::exact::storage::{Parts, split};
@@ -64,7 +67,8 @@ pub(crate) struct Scale<T> {
     pub(crate) variance: T,
 }
 
-/// Turns values into L⁻¹(y − m) in place and finds m and s². `ones` becomes L⁻¹1; `center` is subtracted first.
+/// Turns values into L⁻¹(y − m) in place and finds m and s². `ones` becomes L⁻¹1; `center` is
+/// subtracted first.
 pub(crate) fn scale<T: Scalar>(
     factor: &[T],
     center: T,
@@ -198,7 +202,8 @@ impl<T: Scalar> MapFit<T> {
         self.start < 2
     }
 
-    /// What was found: ln of the posterior density up to a constant, evaluations; nothing if no point had a value.
+    /// What was found: ln of the posterior density up to a constant, evaluations; nothing if no
+    /// point had a value.
     pub(crate) fn found(&self) -> Option<(T, u32)> {
         (self.best > -T::INFINITY).then_some((self.best, self.evaluations))
     }

@@ -15,9 +15,10 @@
 //! | [`pathwise`] | draws as functions: a prior of features plus an exact update |
 //! | [`information_gain`] | greedy, its upper bound, of a run |
 //!
-//! All speak one vocabulary: `observe` takes a point and its value (`extend` the log, where features are all that is kept),
-//! `posterior` gives the [`Posterior`] of a point, `posteriors` those of a list with the same bits, sixteen side by side
-//! where something is to be solved; `draw` is a draw, [`joint`] of values, [`pathwise`] of a function, of weights.
+//! All speak one vocabulary: `observe` takes a point and its value (`extend` the log, where
+//! features are all that is kept), `posterior` gives the [`Posterior`] of a point, `posteriors`
+//! those of a list with the same bits, sixteen side by side where something is to be solved; `draw`
+//! is a draw, [`joint`] of values, [`pathwise`] of a function, of weights.
 //!
 //! **Example**: that of [`ExactGp`].
 
@@ -62,7 +63,8 @@ pub struct Posterior<T> {
 pub enum Observed {
     /// A new row was appended.
     Appended,
-    /// The value was averaged into the observation with this index, which it repeats at working precision.
+    /// The value was averaged into the observation with this index, which it repeats at working
+    /// precision.
     Merged {
         /// Index of that observation.
         index: usize,
@@ -102,14 +104,16 @@ pub enum SurrogateError {
         /// The value given.
         value: f64,
     },
-    /// The noise variance is so small that the engine's rounding errors would drown it; another engine, or `f64`.
+    /// The noise variance is so small that the engine's rounding errors would drown it; another
+    /// engine, or `f64`.
     Unresolved {
         /// The value given.
         noise_variance: f64,
         /// The smallest that is accepted, for this prior and number format.
         smallest: f64,
     },
-    /// A coordinate, value or constant is NaN or infinite, or so large that the posterior would overflow.
+    /// A coordinate, value or constant is NaN or infinite, or so large that the posterior would
+    /// overflow.
     NonFinite {
         /// The offending value.
         value: f64,
@@ -119,7 +123,8 @@ pub enum SurrogateError {
         /// The most observations the model can hold.
         capacity: usize,
     },
-    /// The point is determined by the others at working precision, and none of them is the same point.
+    /// The point is determined by the others at working precision, and none of them is the same
+    /// point.
     Singular(NotPositiveDefinite),
     /// There is no observation with this index.
     Index {

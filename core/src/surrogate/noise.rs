@@ -31,7 +31,8 @@ impl<T: Scalar> RowNoise<T> {
         (self.variance / count).max(self.floor)
     }
 
-    /// What a row's noise loses when its count grows by one; without a floor σ²/(c(c + 1)), which cancels nothing.
+    /// What a row's noise loses when its count grows by one; without a floor σ²/(c(c + 1)), which
+    /// cancels nothing.
     pub(super) fn removed(&self, count: T) -> T {
         let grown = count + T::ONE;
         if self.floor > T::ZERO {
@@ -42,9 +43,9 @@ impl<T: Scalar> RowNoise<T> {
     }
 }
 
-/// The least noise variance, relative to the variance of the prior, that keeps every squared pivot of a factor of `rows`
-/// rows above the threshold (rows + 8)·ε at which it counts as rounding: four times that threshold. In `f32` 5e-5 at 100
-/// rows, in `f64` 1e-13.
+/// The least noise variance, relative to the variance of the prior, that keeps every squared pivot
+/// of a factor of `rows` rows above the threshold (rows + 8)·ε at which it counts as rounding: four
+/// times that threshold. In `f32` 5e-5 at 100 rows, in `f64` 1e-13.
 pub(crate) fn least_resolved<T: Scalar>(rows: usize) -> T {
     let rows = u32::try_from(rows.saturating_add(8)).unwrap_or(u32::MAX);
     T::from_u32(4) * T::from_u32(rows) * T::EPSILON

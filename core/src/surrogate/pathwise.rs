@@ -1,7 +1,9 @@
-//! Draws of whole functions: a prior draw made of features plus the exact update that the observations ask of it.
+//! Draws of whole functions: a prior draw made of features plus the exact update that the
+//! observations ask of it.
 //!
-//! **Equation**: f(x) = φ(x)·w + k(x)·(K + σ²I)⁻¹(y − Φw − e), w ~ N(0, I), e ~ N(0, σ²I) (Matheron's rule). The features
-//! approximate only the prior part; what the data say is exact. One draw costs a solve, one value M + n.
+//! **Equation**: f(x) = φ(x)·w + k(x)·(K + σ²I)⁻¹(y − Φw − e), w ~ N(0, I), e ~ N(0, σ²I)
+//! (Matheron's rule). The features approximate only the prior part; what the data say is exact. One
+//! draw costs a solve, one value M + n.
 //!
 //! **Source**: Wilson et al. 2020 and 2021.
 //!
@@ -30,9 +32,11 @@ pub const fn batch_scratch_len(features: usize, observations: usize) -> usize {
     features + observations * WIDTH
 }
 
-/// One drawn function, in two slices of the caller: `weights` (M numbers) and `update` (one number per observation).
+/// One drawn function, in two slices of the caller: `weights` (M numbers) and `update` (one number
+/// per observation).
 ///
-/// It is a function of the model as it was when it was drawn; after another observation, draw a new one.
+/// It is a function of the model as it was when it was drawn; after another observation, draw a new
+/// one.
 ///
 /// ```
 /// use sordino_core::features::{RandomFourier, random_fourier};
@@ -62,8 +66,9 @@ pub struct PathwiseDraw<'a, T> {
 impl<'a, T: Scalar> PathwiseDraw<'a, T> {
     /// Draws a function from the posterior of `gp`; the features must be those of its kernel.
     ///
-    /// **Errors**: [`SurrogateError::Storage`] if `weights`, `update` or `scratch` ([`scratch_len`]) is too short;
-    /// [`SurrogateError::Dimension`] if features and model differ in it.
+    /// **Errors**: [`SurrogateError::Storage`] if `weights`, `update` or `scratch`
+    /// ([`scratch_len`]) is too short; [`SurrogateError::Dimension`] if features and model differ
+    /// in it.
     ///
     /// **Cost**: n(M features) + 2n² flops; M normals for w, then n for e.
     pub fn new<K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>, F: FeatureMap<T>>(
@@ -139,11 +144,13 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
         gp.kernel().covariances(x, gp.inputs(), column);
         Ok(gp.prior_mean() + prior + dot(column, self.update))
     }
-    /// The drawn function at a row-major list of points, as many as `out` holds, with the bits of [`PathwiseDraw::value`].
+    /// The drawn function at a row-major list of points, as many as `out` holds, with the bits of
+    /// [`PathwiseDraw::value`].
     ///
     /// **Parameters**: `scratch` of [`batch_scratch_len`].
     ///
-    /// **Errors**: as [`PathwiseDraw::new`]; nothing is written then. **Cost**: that of as many values, 16 side by side.
+    /// **Errors**: as [`PathwiseDraw::new`]; nothing is written then. **Cost**: that of as many
+    /// values, 16 side by side.
     pub fn values<K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>, F: FeatureMap<T>>(
         &self,
         gp: &ExactGp<T, K, S>,

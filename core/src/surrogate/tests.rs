@@ -143,7 +143,8 @@ fn joint_draws_at_a_thousand_candidates_succeed() {
     }
 }
 
-/// z-scores of mean and covariance of draws against the exact posterior at three points; 4,000 draws.
+/// z-scores of mean and covariance of draws against the exact posterior at three points; 4,000
+/// draws.
 fn moments(draw: &mut dyn FnMut(&mut Stream, &mut [f64; 3]), mean: &[f64], packed: &[f64]) -> f64 {
     let draws = 4000.0;
     let mut stream = Stream::from_seed(31);
@@ -338,7 +339,8 @@ fn lists_and_points_have_the_same_bits() {
     check::<f64>();
 }
 
-/// Rows of the factor of the kernel matrix of a few points: φ(x)·φ(x') = k(x, x') exactly, on these points.
+/// Rows of the factor of the kernel matrix of a few points: φ(x)·φ(x') = k(x, x') exactly, on these
+/// points.
 struct ExactFeatures {
     points: Vec<f64>,
     factor: Vec<f64>,

@@ -5,13 +5,14 @@
 #![doc = include_str!("../../equations/weight_posterior.html")]
 //!
 //! Two forms of one law, chosen by [`Form::of`] from (n, M) alone, because their bits differ:
-//! * *dual*, while n ≤ M/2: G = ΦΦᵀ + λI is factored by rows; ω = w + ΦᵀG⁻¹(y − Φw − e), w ~ N(0, I), e ~ N(0, λI)
-//!   (Hoffman and Ribak 1991; Wilson et al. 2020).
+//! * *dual*, while n ≤ M/2: G = ΦΦᵀ + λI is factored by rows; ω = w + ΦᵀG⁻¹(y − Φw − e), w ~ N(0,
+//!   I), e ~ N(0, λI) (Hoffman and Ribak 1991; Wilson et al. 2020).
 //! * *primal*, afterwards: \[R | c\] of [`root`]; ω = R⁻¹(c + √λ z), z ~ N(0, I).
 //!
-//! The posterior is a function of the *log* of observations: [`WeightPosterior::extend`] digests observations 0, 1, 2 …
-//! in order and asks the caller for each. A device extends by one at a time; a fleet that keeps nothing but logs
-//! rebuilds in scratch memory; both perform the same operations on the same numbers, so they agree to the last bit.
+//! The posterior is a function of the *log* of observations: [`WeightPosterior::extend`] digests
+//! observations 0, 1, 2 … in order and asks the caller for each. A device extends by one at a time;
+//! a fleet that keeps nothing but logs rebuilds in scratch memory; both perform the same operations
+//! on the same numbers, so they agree to the last bit.
 //!
 //! **Example**: that of [`WeightPosterior`].
 
@@ -75,7 +76,8 @@ pub enum WeightsError {
         /// The value given.
         value: f64,
     },
-    /// A list that is not a whole number of features, or not as many as there are places for the answers.
+    /// A list that is not a whole number of features, or not as many as there are places for the
+    /// answers.
     Features {
         /// Length of the slice given.
         len: usize,
@@ -110,7 +112,8 @@ impl fmt::Display for WeightsError {
 
 impl core::error::Error for WeightsError {}
 
-/// λ in the format a posterior computes with: finite and positive there, not only before it was rounded.
+/// λ in the format a posterior computes with: finite and positive there, not only before it was
+/// rounded.
 ///
 /// ```
 /// use sordino_core::surrogate::weights::{Regularization, WeightsError};
@@ -152,8 +155,8 @@ impl<T: Scalar> Regularization<T> {
 
 /// Numbers a posterior over `m` features takes, whatever the number of observations.
 ///
-/// The larger of dual ((m/2) rows of features, their packed factor, y and a residual) and primal (packed root,
-/// right-hand side, one feature vector): 2,640 at m = 64, 10.3 kB in `f32`.
+/// The larger of dual ((m/2) rows of features, their packed factor, y and a residual) and primal
+/// (packed root, right-hand side, one feature vector): 2,640 at m = 64, 10.3 kB in `f32`.
 pub const fn storage_len(m: usize) -> usize {
     let h = m / 2;
     let dual = h * m + packed_len(h) + 2 * h;
@@ -236,7 +239,8 @@ pub struct WeightPosterior<T, S> {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
-    /// The prior ω ~ N(0, I): no observations yet. `storage` needs [`storage_len`] numbers; their content is ignored.
+    /// The prior ω ~ N(0, I): no observations yet. `storage` needs [`storage_len`] numbers; their
+    /// content is ignored.
     ///
     /// **Errors**: [`WeightsError::NoFeatures`], [`WeightsError::Storage`].
     pub fn new(
@@ -294,13 +298,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         Form::of(self.observations, self.feature_count)
     }
 
-    /// Digests observations up to `count` (no-op if there are as many already). `replay(i, phi)` writes the features of
-    /// observation i into `phi` and returns its y.
+    /// Digests observations up to `count` (no-op if there are as many already). `replay(i, phi)`
+    /// writes the features of observation i into `phi` and returns its y.
     ///
-    /// When n passes M/2 the primal form is built from observation 0, so `replay` may be asked for old ones.
+    /// When n passes M/2 the primal form is built from observation 0, so `replay` may be asked for
+    /// old ones.
     ///
-    /// **Cost** per observation: dual n·M + n² flops, primal 3M² flops. [`WeightPosterior::extend_step`] takes them a few at
-    /// a time. **Panics**: never, if `replay` does not.
+    /// **Cost** per observation: dual n·M + n² flops, primal 3M² flops.
+    /// [`WeightPosterior::extend_step`] takes them a few at a time. **Panics**: never, if `replay`
+    /// does not.
     pub fn extend(&mut self, count: usize, mut replay: impl FnMut(usize, &mut [T]) -> T) {
         let mut rows = usize::MAX;
         while self.extend_step(count, &mut rows, &mut replay).is_pending() {
@@ -308,11 +314,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         }
     }
 
-    /// [`WeightPosterior::extend`] in slices: digests at most `rows` observations, from which it subtracts those it
-    /// digested. The same bits, whatever the slices are.
+    /// [`WeightPosterior::extend`] in slices: digests at most `rows` observations, from which it
+    /// subtracts those it digested. The same bits, whatever the slices are.
     ///
-    /// Until the primal form, which is built from observation 0, holds `count` of them, the posterior says that it holds
-    /// none, and is the prior.
+    /// Until the primal form, which is built from observation 0, holds `count` of them, the
+    /// posterior says that it holds none, and is the prior.
     pub fn extend_step(
         &mut self,
         count: usize,
@@ -337,7 +343,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                     crate::linalg::matvec(old, phi, part_mut(dual.factor, start, n));
                     let diagonal = sum_of_squares(phi) + lambda;
                     set(dual.factor, start + n, diagonal);
-                    // Every pivot² of ΦΦᵀ + λI is at least λ; below that, or below what rounding leaves of it, it is noise.
+                    // Every pivot² of ΦΦᵀ + λI is at least λ; below that, or below what rounding
+                    // leaves of it, it is noise.
                     let least = lambda.max(T::from_u32(n as u32 + 8) * T::EPSILON * diagonal);
                     if lower::append_row(dual.factor, n, least).is_err() {
                         set(dual.factor, start + n, least.sqrt());
@@ -348,7 +355,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
             }
             Form::Primal => {
                 let primal = split_primal(self.storage.as_mut(), m);
-                // A posterior in the primal form goes on; one in the dual form is rebuilt, and so is one without rows.
+                // A posterior in the primal form goes on; one in the dual form is rebuilt, and so
+                // is one without rows.
                 let mut done = self.observations;
                 if Form::of(done, m) == Form::Dual {
                     if self.rebuilt == 0 {
@@ -386,12 +394,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
 
     /// Removes the oldest observation, for a sliding window: observation i becomes i − 1.
     ///
-    /// **Parameters**: `phi` the features of the oldest (destroyed), `y` its value; `replay` writes the features of
-    /// observation i as numbered *after* the removal, and is asked only if the posterior must be rebuilt.
+    /// **Parameters**: `phi` the features of the oldest (destroyed), `y` its value; `replay` writes
+    /// the features of observation i as numbered *after* the removal, and is asked only if the
+    /// posterior must be rebuilt.
     ///
-    /// **Numerics**: dual, a row of the factor is deleted (backward stable); primal, the rotation is undone where that
-    /// keeps half the digits, else the root is rebuilt, and so it is where the form changes. A window's bits depend on
-    /// what has left it: only [`WeightPosterior::extend`] is a function of the log alone.
+    /// **Numerics**: dual, a row of the factor is deleted (backward stable); primal, the rotation
+    /// is undone where that keeps half the digits, else the root is rebuilt, and so it is where the
+    /// form changes. A window's bits depend on what has left it: only [`WeightPosterior::extend`]
+    /// is a function of the log alone.
     ///
     /// **Cost**: dual 3n² flops and n·M moves, primal 4M² flops, rebuilding n·3M².
     pub fn forget_oldest(
@@ -430,7 +440,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         Forgotten::Rebuilt
     }
 
-    /// Writes the mean ν into the first M numbers of `out`. **Cost**: dual n² + n·M multiply-adds, primal M²/2.
+    /// Writes the mean ν into the first M numbers of `out`. **Cost**: dual n² + n·M multiply-adds,
+    /// primal M²/2.
     pub fn mean(&mut self, out: &mut [T]) {
         let (m, n, form) = (self.feature_count, self.observations, self.form());
         let out = out.get_mut(..m).unwrap_or(&mut []);
@@ -454,7 +465,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
 
     /// Writes a draw ω ~ N(ν, λΣ⁻¹) into the first M numbers of `out`.
     ///
-    /// **Cost**: dual 2n·M + n² multiply-adds and M, then n normals; primal M²/2 multiply-adds and M normals.
+    /// **Cost**: dual 2n·M + n² multiply-adds and M, then n normals; primal M²/2 multiply-adds and
+    /// M normals.
     pub fn draw(&mut self, stream: &mut Stream, out: &mut [T]) {
         let (m, n, form, lambda) = (
             self.feature_count,
@@ -522,8 +534,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         }
     }
 
-    /// How many pivots of the dual form were raised to (n + 8)·ε·(‖φ‖² + λ), or to λ, because rounding left no more of
-    /// them: those observations count as if their noise were as large.
+    /// How many pivots of the dual form were raised to (n + 8)·ε·(‖φ‖² + λ), or to λ, because
+    /// rounding left no more of them: those observations count as if their noise were as large.
     pub fn pivot_floors(&self) -> u32 {
         self.pivot_floors
     }

@@ -11,12 +11,14 @@
 //! | 1 | index of this one, from 0 |
 //! | … | bytes [i·w, min((i+1)·w, all)) of the frame, w = ⌈all/count⌉ |
 //!
-//! Where a piece lies follows from (index, count) and the length of the whole, so pieces may come in any order, twice, or
-//! again after a loss. There are no acknowledgements: what lacks is asked for by saying the whole again, as the exchange
-//! does anyway. One [`Reassembly`] is for one sender; pieces of another frame are refused by name, and the owner decides
-//! when to give up the frame under way. Ordinary frames end in a CRC-32C of their own, and the checksum of a text with its
-//! checksum behind it is one number for all texts of a length: pieces of two such frames are told apart by their lengths
-//! alone, and where these are equal by the frame's checksum in the end, so the owner gives one up before it takes the next.
+//! Where a piece lies follows from (index, count) and the length of the whole, so pieces may come
+//! in any order, twice, or again after a loss. There are no acknowledgements: what lacks is asked
+//! for by saying the whole again, as the exchange does anyway. One [`Reassembly`] is for one
+//! sender; pieces of another frame are refused by name, and the owner decides when to give up the
+//! frame under way. Ordinary frames end in a CRC-32C of their own, and the checksum of a text with
+//! its checksum behind it is one number for all texts of a length: pieces of two such frames are
+//! told apart by their lengths alone, and where these are equal by the frame's checksum in the end,
+//! so the owner gives one up before it takes the next.
 //!
 //! **Example**: that of [`count`].
 
@@ -34,7 +36,8 @@ pub const COUNT_MAX: usize = 128;
 /// The longest frame that is sent in pieces.
 pub const FRAME_MAX: usize = u16::MAX as usize;
 
-/// Pieces of a frame of `frame_len` bytes in packets of `packet` bytes; nothing if they are too many or too long.
+/// Pieces of a frame of `frame_len` bytes in packets of `packet` bytes; nothing if they are too
+/// many or too long.
 ///
 /// ```
 /// use sordino_core::wire::fragments::count;
@@ -74,7 +77,8 @@ pub enum FragmentError {
         /// Bytes of the frame.
         needed: usize,
     },
-    /// A piece of another frame than the one under way, which is kept: [`Reassembly::clear`] gives it up.
+    /// A piece of another frame than the one under way, which is kept: [`Reassembly::clear`] gives
+    /// it up.
     Foreign {
         /// Name of the frame it belongs to.
         found: u32,
@@ -119,7 +123,8 @@ impl fmt::Display for FragmentError {
 
 impl core::error::Error for FragmentError {}
 
-/// Writes piece `index` of a frame into a packet and returns its length; there are [`count`] of them.
+/// Writes piece `index` of a frame into a packet and returns its length; there are [`count`] of
+/// them.
 ///
 /// **Parameters**: `packet` as long as the link's packets may be.
 ///
@@ -198,7 +203,8 @@ impl<'b> Reassembly<'b> {
         (self.name, self.have) = (None, [0; _]);
     }
 
-    /// Takes a piece; the whole frame when none lacks, also for a piece that comes once more after that.
+    /// Takes a piece; the whole frame when none lacks, also for a piece that comes once more after
+    /// that.
     ///
     /// **Errors**: [`FragmentError`]; but for [`FragmentError::Checksum`] all is as it was.
     pub fn push(&mut self, packet: &[u8]) -> Result<Poll<&[u8]>, FragmentError> {

@@ -1,8 +1,9 @@
-//! One operation alone in an image: `cargo xtask firmware` looks whether the linker kept a way to panic.
+//! One operation alone in an image: `cargo xtask firmware` looks whether the linker kept a way to
+//! panic.
 //!
-//! `SORDINO_ONLY` names the operation; the names in `is("…")` are the list that is proved. Inputs, lengths included, are
-//! hidden from the optimiser, so that what it can prove it proves for all inputs. The statement holds for this profile
-//! and this compiler, and for the operations listed.
+//! `SORDINO_ONLY` names the operation; the names in `is("…")` are the list that is proved. Inputs,
+//! lengths included, are hidden from the optimiser, so that what it can prove it proves for all
+//! inputs. The statement holds for this profile and this compiler, and for the operations listed.
 //!
 //! | module | operations |
 //! |---|---|

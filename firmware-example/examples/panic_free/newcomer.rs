@@ -1,4 +1,5 @@
-//! A prior file and a search with it, which must link without a way to panic at three levels of optimisation on M4F and M0.
+//! A prior file and a search with it, which must link without a way to panic at three levels of
+//! optimisation on M4F and M0.
 
 use core::hint::black_box;
 

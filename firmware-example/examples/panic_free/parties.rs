@@ -1,5 +1,6 @@
-//! Whole parties, which must link without a way to panic at three levels of optimisation on M4F and M0. Of those that
-//! begin with `single` it is proved too that no `f64` arithmetic is left; the reporter's mechanism counts in `f64`.
+//! Whole parties, which must link without a way to panic at three levels of optimisation on M4F and
+//! M0. Of those that begin with `single` it is proved too that no `f64` arithmetic is left; the
+//! reporter's mechanism counts in `f64`.
 
 use core::fmt;
 use core::hint::black_box;
@@ -27,7 +28,8 @@ fn optimizer(storage: &mut [f32]) -> Option<Optimizer<f32, &mut [f32]>> {
     .ok()
 }
 
-/// An agent and its numbers; its configuration was read and its features were drawn when the device was set up.
+/// An agent and its numbers; its configuration was read and its features were drawn when the device
+/// was set up.
 fn agent(memory: &mut Memory, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     let config: Option<Config> = black_box(None);
     let Memory { a, b, c, d, .. } = memory;

@@ -22,30 +22,33 @@ fn main() -> ! {
     }
 }
 
-// SAFETY: the handler reads nothing but its argument and never returns; without it a fault would loop for ever.
+// SAFETY: the handler reads nothing but its argument and never returns; without it a fault would
+// loop for ever.
 #[exception]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     panic!("hard fault at {:#010x}", frame.pc());
 }
 
-/// Where the timers of this machine lie: mps2-an385 and mps2-an386, or the secure side of mps2-an505.
+/// Where the timers of this machine lie: mps2-an385 and mps2-an386, or the secure side of
+/// mps2-an505.
 const TIMERS: usize = if cfg!(armv8m) {
     0x5000_0000
 } else {
     0x4000_0000
 };
-/// Ticks of the timers in so many instructions: QEMU's `-icount shift=10` gives 1024 ns to each, and the timers run at
-/// 25 MHz, on mps2-an505 at 20 MHz.
+/// Ticks of the timers in so many instructions: QEMU's `-icount shift=10` gives 1024 ns to each,
+/// and the timers run at 25 MHz, on mps2-an505 at 20 MHz.
 const RATE: (u64, u64) = if cfg!(armv8m) { (512, 25) } else { (256, 10) };
 
-/// Timer 0 of the CMSDK, a 32-bit down counter of every tick. Alone it lasts 167 million instructions.
+/// Timer 0 of the CMSDK, a 32-bit down counter of every tick. Alone it lasts 167 million
+/// instructions.
 const FINE: *mut u32 = TIMERS as *mut u32;
 const CONTROL: usize = 0;
 const VALUE: usize = 1;
 const RELOAD: usize = 2;
 
-/// The first of the dual timers, which counts every 256th tick: it says how often the other one began again, and lasts
-/// 42 billion instructions.
+/// The first of the dual timers, which counts every 256th tick: it says how often the other one
+/// began again, and lasts 42 billion instructions.
 const COARSE: *mut u32 = (TIMERS + 0x2000) as *mut u32;
 const COARSE_RELOAD: usize = 0;
 const COARSE_VALUE: usize = 1;
@@ -55,7 +58,8 @@ const COARSE_ON: u32 = 0x8a;
 
 /// Starts both counters at their top.
 fn start_timers() {
-    // SAFETY: the addresses are timers of this machine, nobody else uses them, and their registers are 32 bits wide.
+    // SAFETY: the addresses are timers of this machine, nobody else uses them, and their registers
+    // are 32 bits wide.
     unsafe {
         COARSE.add(COARSE_CONTROL).write_volatile(0);
         COARSE.add(COARSE_RELOAD).write_volatile(u32::MAX);
@@ -66,7 +70,8 @@ fn start_timers() {
     }
 }
 
-/// Ticks since the start: those of the fine counter, which begins again at 2³² of them, and of the coarse one.
+/// Ticks since the start: those of the fine counter, which begins again at 2³² of them, and of the
+/// coarse one.
 fn ticks() -> (u32, u32) {
     // SAFETY: as in `start_timers`; reading has no side effect.
     let (fine, coarse) = unsafe {
@@ -110,15 +115,16 @@ fn stack_pointer() -> usize {
     pointer
 }
 
-/// Bytes of stack that `work` takes, including its return address: the stack below is painted, and the deepest word
-/// that changed counts.
+/// Bytes of stack that `work` takes, including its return address: the stack below is painted, and
+/// the deepest word that changed counts.
 #[inline(never)]
 pub fn stack(work: &mut dyn FnMut()) -> u32 {
     let top = stack_pointer() & !3;
     let words = PAINTED / 4;
     let bottom = (top - PAINTED) as *mut u32;
-    // SAFETY: the stack is the end of 4 MB of RAM of which statics take less than 1 MB, so the painted range is RAM
-    // that belongs to nobody; nothing below the stack pointer is live, and there are no interrupts.
+    // SAFETY: the stack is the end of 4 MB of RAM of which statics take less than 1 MB, so the
+    // painted range is RAM that belongs to nobody; nothing below the stack pointer is live, and
+    // there are no interrupts.
     (0..words).for_each(|i| unsafe { bottom.add(i).write_volatile(PAINT) });
     black_box(&mut *work)();
     // SAFETY: the same range, read.
@@ -131,7 +137,8 @@ pub fn stack(work: &mut dyn FnMut()) -> u32 {
 /// Instructions of the longer loop of [`self_check`]: more than the fine counter holds.
 pub const LONG: u32 = 400_000_000;
 
-/// Measures calls whose cost is known: a thousand instructions, [`LONG`] of them, and four kilobytes of stack.
+/// Measures calls whose cost is known: a thousand instructions, [`LONG`] of them, and four
+/// kilobytes of stack.
 pub fn self_check() -> (u32, u32, u32) {
     let nops = instructions(&mut || {
         // SAFETY: does nothing, a thousand times.

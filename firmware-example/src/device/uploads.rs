@@ -1,4 +1,5 @@
-//! What a server does for an upload must not tell the secret sample: instructions counted, selected and not.
+//! What a server does for an upload must not tell the secret sample: instructions counted, selected
+//! and not.
 
 use core::fmt::Write;
 
@@ -14,8 +15,8 @@ const M: usize = SUMS / REGIONS;
 /// Uploads of either kind: coins, sums and noise differ between them.
 const UPLOADS: u32 = 4;
 
-/// Prints the counts and returns how many comparisons came out otherwise than they must: equal to within a thousandth for
-/// the server, not so for the negative control.
+/// Prints the counts and returns how many comparisons came out otherwise than they must: equal to
+/// within a thousandth for the server, not so for the negative control.
 pub fn print(out: &mut impl Write, memory: &mut Memory) -> u32 {
     let _ = writeln!(
         out,

@@ -1,7 +1,8 @@
 //! The digest table: core's operations on fixed inputs, each folded into one digest.
 //!
-//! Every target prints the same table (`tests/vectors/digests.txt`); where a bit differs, the first row that differs
-//! says which layer to look at, because the rows follow the layers. Rows are independent of each other.
+//! Every target prints the same table (`tests/vectors/digests.txt`); where a bit differs, the first
+//! row that differs says which layer to look at, because the rows follow the layers. Rows are
+//! independent of each other.
 //!
 //! | module | layers |
 //! |---|---|

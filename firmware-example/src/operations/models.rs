@@ -421,9 +421,9 @@ fn optimise<T: Scalar>(fold: &mut Fold) {
     }
 }
 
-/// Ask and tell at a quantised value with a plateau, fits and a refusal on the way, and resumed from its log at the end:
-/// the last number is 0 if no observation but the infinite one and no fit was refused and the resumed one asks for the
-/// same point.
+/// Ask and tell at a quantised value with a plateau, fits and a refusal on the way, and resumed
+/// from its log at the end: the last number is 0 if no observation but the infinite one and no fit
+/// was refused and the resumed one asks for the same point.
 fn optimise_repeats<T: Scalar>(fold: &mut Fold) {
     const ROUNDS: usize = 18;
     let acquisition = Acquisition::UpperConfidenceBound { width: 2.0 };

@@ -1,5 +1,5 @@
-//! Rows of a newcomer with a prior file: what the file says of candidates, and whole searches as it is trusted, doubted, and
-//! without one.
+//! Rows of a newcomer with a prior file: what the file says of candidates, and whole searches as it
+//! is trusted, doubted, and without one.
 
 use core::array;
 

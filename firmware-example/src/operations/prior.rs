@@ -1,5 +1,5 @@
-//! Rows of the federated prior: a federation of four agents and its server, every decision, every joint vector, every
-//! posterior.
+//! Rows of the federated prior: a federation of four agents and its server, every decision, every
+//! joint vector, every posterior.
 
 use core::array;
 
@@ -119,7 +119,8 @@ struct Agents<T> {
 }
 
 impl<T: Scalar> Agents<T> {
-    /// Tells agent n something and lets it observe until it waits; its joint vector, if it sends one.
+    /// Tells agent n something and lets it observe until it waits; its joint vector, if it sends
+    /// one.
     fn tell(
         &mut self,
         (config, world, models): (&Config, &World<T>, &[Model<T>]),

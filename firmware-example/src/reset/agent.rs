@@ -123,7 +123,8 @@ pub fn boot(
         Agent::attach(&public, &mut state, storage).map_err(|_| Stop::Refused("agent"))?;
     let mut next = act(agent.repeat().map_err(|_| Stop::Refused("repeat"))?);
     loop {
-        // One input; what comes of it is stored before it is acted upon, and acted upon at the head of the next turn.
+        // One input; what comes of it is stored before it is acted upon, and acted upon at the head
+        // of the next turn.
         let round = agent.state().round() as usize;
         let output = match next {
             Act::Evaluate {

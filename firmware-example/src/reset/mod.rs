@@ -1,9 +1,11 @@
-//! Four devices whose power may be cut at every step: an agent, an agent of a federated prior, a reporter, an optimizer.
+//! Four devices whose power may be cut at every step: an agent, an agent of a federated prior, a
+//! reporter, an optimizer.
 //!
-//! Each is what a device runs from its boot on: it finds in flash where it stood, goes on from there, and writes before it
-//! acts. What lies outside survives a cut: the [`Flash`], and the [`World`] that is measured and that hears what is sent.
-//! On a host a cut is an error that ends the program, and a test cuts at every byte; on the emulated device it is a reset
-//! of the processor. `docs/reset.md` says the contract in words.
+//! Each is what a device runs from its boot on: it finds in flash where it stood, goes on from
+//! there, and writes before it acts. What lies outside survives a cut: the [`Flash`], and the
+//! [`World`] that is measured and that hears what is sent. On a host a cut is an error that ends
+//! the program, and a test cuts at every byte; on the emulated device it is a reset of the
+//! processor. `docs/reset.md` says the contract in words.
 
 pub mod agent;
 pub mod optimizer;
@@ -41,7 +43,8 @@ impl From<SnapshotError> for Stop {
     }
 }
 
-/// Slots of the flash of these four, and bytes of each: the largest that is stored is the state of an agent on a network.
+/// Slots of the flash of these four, and bytes of each: the largest that is stored is the state of
+/// an agent on a network.
 pub const SLOTS: usize = 24;
 /// Bytes of a slot.
 pub const SLOT: usize = 192;
@@ -86,7 +89,8 @@ impl Flash<'_> {
         Ok(())
     }
 
-    /// Writes one entry of a log, and reads it back: a page that took nothing must not count as written.
+    /// Writes one entry of a log, and reads it back: a page that took nothing must not count as
+    /// written.
     ///
     /// **Errors**: [`Stop::Cut`], [`Stop::Stored`], [`Stop::Refused`].
     pub fn write<S: Stored>(
@@ -99,7 +103,8 @@ impl Flash<'_> {
         let mut bytes = [0; SLOT];
         let len = snapshot::write(item, number, agreement, &mut bytes)?;
         self.put(slot, &bytes[..len])?;
-        // Read from memory, not from what the compiler knows was written. A board's driver reads the page.
+        // Read from memory, not from what the compiler knows was written. A board's driver reads
+        // the page.
         if core::hint::black_box(self.slot(slot))[..len] == bytes[..len] {
             Ok(())
         } else {
@@ -119,7 +124,8 @@ impl Flash<'_> {
         self.save_at(0, state, number, agreement)
     }
 
-    /// The same into the slots `first` and `first` + 1, for a device that keeps more than one state.
+    /// The same into the slots `first` and `first` + 1, for a device that keeps more than one
+    /// state.
     ///
     /// **Errors**: as [`Flash::write`].
     pub fn save_at<S: Stored>(
@@ -152,8 +158,8 @@ impl Flash<'_> {
     ) -> Result<(u32, S), Stop> {
         match snapshot::newest_or_first([self.slot(at), self.slot(at + 1)], agreement) {
             Ok(Some((number, state))) => {
-                // A cut may have left one slot torn, erased or old. The next write begins by erasing the first, so before
-                // anything is done both hold the state again.
+                // A cut may have left one slot torn, erased or old. The next write begins by
+                // erasing the first, so before anything is done both hold the state again.
                 for slot in [at, at + 1] {
                     let found = snapshot::read::<S>(self.slot(slot), agreement);
                     if !matches!(found, Ok(Some((same, _))) if same == number) {
@@ -162,7 +168,8 @@ impl Flash<'_> {
                 }
                 Ok((number, state))
             }
-            // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
+            // Nothing was written yet, or the very first write was cut off and nothing was done on
+            // its ground.
             Ok(None) => {
                 let mut number = 0;
                 self.save_at(at, &first, &mut number, agreement)?;

@@ -98,7 +98,8 @@ pub fn boot(
         .map_err(|_| Stop::Refused("agent"))?;
     let mut weights = [0.0; M];
     loop {
-        // One input; what comes of it is stored before it is acted upon, and acted upon in the next turn.
+        // One input; what comes of it is stored before it is acted upon, and acted upon in the next
+        // turn.
         let round = agent.state().round();
         public_numbers(1 + u64::from(round), &mut weights);
         let told = match agent.state().phase() {

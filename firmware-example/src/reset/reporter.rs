@@ -37,7 +37,8 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
             Ok(ReporterOutput::Charge(charge)) => charge,
             _ => return Err(Stop::Refused("query")),
         };
-        // The stored state is the ledger: it is charged already, and only when it is written is there a receipt.
+        // The stored state is the ledger: it is charged already, and only when it is written is
+        // there a receipt.
         flash.save(&state, &mut number, &agreement)?;
         let receipt = Unwritten
             .append(charge)
@@ -63,7 +64,8 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
     Ok(())
 }
 
-/// ε that the newest stored state says was spent, and ε of what the world has heard: the first is never less.
+/// ε that the newest stored state says was spent, and ε of what the world has heard: the first is
+/// never less.
 ///
 /// **Errors**: [`Stop::Stored`].
 pub fn spent_and_said(flash: &Flash<'_>, world: &World) -> Result<(f64, f64), Stop> {

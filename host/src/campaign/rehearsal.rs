@@ -1,4 +1,5 @@
-//! Campaigns whose sites do what those of a simulator do. Nobody's data are in them: no real site takes part in one.
+//! Campaigns whose sites do what those of a simulator do. Nobody's data are in them: no real site
+//! takes part in one.
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::CampaignProtocol;
@@ -14,14 +15,15 @@ use crate::search::CAPACITY_MAX;
 /// The longest text of a rehearsal, which holds all that may be asked, in bytes.
 const BYTES_MAX: usize = 1 << 24;
 
-/// What the sites of a rehearsal do, where real ones choose: what may be asked, first points that are drawn, and how many there are.
+/// What the sites of a rehearsal do, where real ones choose: what may be asked, first points that
+/// are drawn, and how many there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rehearsal {
     /// What may be asked, in the space's numbers, one a parameter.
     pub points: Vec<Vec<f64>>,
-    /// Evaluations before the first release, each drawn among all points ([`initial_point`]); as many points has a virtual
-    /// design.
+    /// Evaluations before the first release, each drawn among all points ([`initial_point`]); as
+    /// many points has a virtual design.
     pub first_points: u32,
     /// Evaluations after the last release.
     pub rounds: u32,
@@ -35,17 +37,19 @@ struct Text {
     rehearsal: Rehearsal,
 }
 
-/// Initial point `number` of a simulated agent among `count` candidates, drawn from the seed of its run.
+/// Initial point `number` of a simulated agent among `count` candidates, drawn from the seed of its
+/// run.
 pub fn initial_point(seed: RunSeed, agent: u32, number: u32, count: u32) -> u32 {
     seed.stream(Party::Agent(agent), Purpose::InitialPoints, number)
         .below(count)
 }
 
 impl Campaign {
-    /// A campaign whose sites do what this rehearsal says, under one server. δ may be larger than that of a campaign of real
-    /// sites, whose text this is not: [`Campaign::parse`] refuses it.
+    /// A campaign whose sites do what this rehearsal says, under one server. δ may be larger than
+    /// that of a campaign of real sites, whose text this is not: [`Campaign::parse`] refuses it.
     ///
-    /// **Errors**: as [`Campaign::new`]; [`SiteError::Refused`] for a rehearsal with too many points or evaluations, or too few.
+    /// **Errors**: as [`Campaign::new`]; [`SiteError::Refused`] for a rehearsal with too many
+    /// points or evaluations, or too few.
     pub fn rehearsed(
         publication: Publication,
         rehearsal: Rehearsal,

@@ -1,4 +1,5 @@
-//! What follows from the releases of a campaign, by everybody alike: the file, what a site contributes next, what it asks.
+//! What follows from the releases of a campaign, by everybody alike: the file, what a site
+//! contributes next, what it asks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +29,8 @@ impl Known {
 
 /// What is published by whom is public, and what follows from it and from sums that were released.
 ///
-/// Sites of a network have one, and so have simulated ones ([`super::Campaign`] adds what both sides agree on).
+/// Sites of a network have one, and so have simulated ones ([`super::Campaign`] adds what both
+/// sides agree on).
 pub struct Releases {
     publication: Publication,
     context: Arc<Context>,
@@ -55,7 +57,8 @@ impl Releases {
         }
     }
 
-    /// The same for another campaign with these public numbers: what is computed from its releases is kept for itself.
+    /// The same for another campaign with these public numbers: what is computed from its releases
+    /// is kept for itself.
     #[must_use]
     pub fn of_another(&self) -> Self {
         Self::new(
@@ -151,8 +154,9 @@ impl Releases {
         ))
     }
 
-    /// What the release after these is made with, κ, C and w, M + 2 numbers: all that a site needs of them that holds no virtual
-    /// designs ([`Opening`](sordino_core::federated::prior::Opening)). Nothing after the last.
+    /// What the release after these is made with, κ, C and w, M + 2 numbers: all that a site needs
+    /// of them that holds no virtual designs
+    /// ([`Opening`](sordino_core::federated::prior::Opening)). Nothing after the last.
     ///
     /// **Errors**: as [`Releases::check`].
     pub fn opening(&self, released: &[f64]) -> Result<Option<Vec<f64>>, SiteError> {
@@ -169,10 +173,12 @@ impl Releases {
         ))
     }
 
-    /// What a site with these points (in the space's numbers) and values (larger is better) contributes to the release after
-    /// these, M + 1 numbers; nothing after the last, and from a site with too few values.
+    /// What a site with these points (in the space's numbers) and values (larger is better)
+    /// contributes to the release after these, M + 1 numbers; nothing after the last, and from a
+    /// site with too few values.
     ///
-    /// **Errors**: as [`Releases::check`]; [`SiteError::Context`] for values that cannot be standardised.
+    /// **Errors**: as [`Releases::check`]; [`SiteError::Context`] for values that cannot be
+    /// standardised.
     pub fn contribution(
         &self,
         released: &[f64],
@@ -195,7 +201,8 @@ impl Releases {
         Ok(contributor.vector(&self.context, &terms, known.learned.posterior.weights())?)
     }
 
-    /// A search over these points that begins with the file of these releases, or alone where there are none.
+    /// A search over these points that begins with the file of these releases, or alone where there
+    /// are none.
     ///
     /// **Errors**: as [`Releases::check`]; [`SiteError::Search`].
     pub fn search(

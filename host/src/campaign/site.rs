@@ -17,7 +17,8 @@ pub fn search_seed(seed: RunSeed, agent: u32) -> u64 {
         .word()
 }
 
-/// What a site keeps, apart from its log. Two are equal that know the same, however many evaluations they want.
+/// What a site keeps, apart from its log. Two are equal that know the same, however many
+/// evaluations they want.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SiteState {
     agent: u32,
@@ -45,7 +46,8 @@ impl PartialEq for SiteState {
 }
 
 impl SiteState {
-    /// Site `agent` before its first frame; `seed` is its own source of draws, secret in a real campaign.
+    /// Site `agent` before its first frame; `seed` is its own source of draws, secret in a real
+    /// campaign.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
         let (evaluations, released) = (EVALUATIONS, Vec::new());
         SiteState {
@@ -69,8 +71,8 @@ impl SiteState {
         self.observations
     }
 
-    /// How many evaluations it makes in all, at most [`EVALUATIONS_MAX`](super::EVALUATIONS_MAX); never fewer than its first
-    /// points. A rehearsal says it itself.
+    /// How many evaluations it makes in all, at most [`EVALUATIONS_MAX`](super::EVALUATIONS_MAX);
+    /// never fewer than its first points. A rehearsal says it itself.
     pub fn set_evaluations(&mut self, evaluations: u32) {
         self.evaluations = evaluations;
     }
@@ -111,7 +113,8 @@ pub struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// Joins a state with its log of [`Campaign::log_len`] numbers and M + 1 numbers for what it contributes.
+    /// Joins a state with its log of [`Campaign::log_len`] numbers and M + 1 numbers for what it
+    /// contributes.
     ///
     /// **Errors**: [`SiteError::Length`], for a stored state that no site can have too.
     pub fn attach(
@@ -162,8 +165,8 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// How its contribution to the release of its epoch becomes integers: what it hides by a mask where there are two servers.
-    /// Nothing before the first frame and after the last.
+    /// How its contribution to the release of its epoch becomes integers: what it hides by a mask
+    /// where there are two servers. Nothing before the first frame and after the last.
     ///
     /// **Errors**: [`SiteError::Context`].
     pub fn encoding(&self) -> Result<Option<JointVectors>, SiteError> {
@@ -182,8 +185,8 @@ impl<'a> Site<'a> {
         entries.map(|entry| (entry[0] as u32, entry[1]))
     }
 
-    /// What its search asks next: with the file if there is one, else alone, also for its first points. Those of a rehearsal are
-    /// drawn.
+    /// What its search asks next: with the file if there is one, else alone, also for its first
+    /// points. Those of a rehearsal are drawn.
     fn choose(&self) -> Result<u32, SiteError> {
         let Campaign {
             releases,

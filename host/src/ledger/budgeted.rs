@@ -6,8 +6,8 @@ use sordino_core::privacy::Event;
 use super::line::Chain;
 use super::{Ledger, LedgerError};
 
-/// What a server asks of its ledger besides writing charges down. [`Ledger`] is the shipped implementation; a test wraps
-/// it.
+/// What a server asks of its ledger besides writing charges down. [`Ledger`] is the shipped
+/// implementation; a test wraps it.
 pub trait Budgeted {
     /// See [`Ledger::admits_release`].
     ///
@@ -59,7 +59,8 @@ impl Mark {
         self.charges
     }
 
-    /// The chain of the ledger's last line, 64 hexadecimal digits: what a file that names the ledger's head writes down.
+    /// The chain of the ledger's last line, 64 hexadecimal digits: what a file that names the
+    /// ledger's head writes down.
     pub fn chain(&self) -> String {
         self.chain.hex()
     }

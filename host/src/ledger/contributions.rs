@@ -1,8 +1,10 @@
-//! What the data of a site gave to federations: a count for each data set, by name, outside every agent's folder.
+//! What the data of a site gave to federations: a count for each data set, by name, outside every
+//! agent's folder.
 //!
-//! An agent knows what its own federation costs. Two federations that get vectors made of the same data cost more together than
-//! either says, so an agent writes down under the name of its data what it *agrees* to give, before anything is sent, and what
-//! it *gave*, before each vector leaves. What other federations of the same name may still get counts like what they got.
+//! An agent knows what its own federation costs. Two federations that get vectors made of the same
+//! data cost more together than either says, so an agent writes down under the name of its data
+//! what it *agrees* to give, before anything is sent, and what it *gave*, before each vector
+//! leaves. What other federations of the same name may still get counts like what they got.
 //!
 //! | moment | on disk | counts as |
 //! |---|---|---|
@@ -10,17 +12,19 @@
 //! | before a vector leaves | its release among those that were given; once, however often it is sent again | the same |
 //! | it has the last frame | what was given alone | what was given |
 //!
-//! **How it adds up.** Gaussians on everybody by Σ1/z², exactly; as soon as one event is sampled, all by Rényi divergences. δ is the
-//! smallest that any of these federations announced. Multipliers of the second federation may depend on what the first
-//! released: both counts hold for that, as filters (Smith, Thakurta 2022, theorem 1; Feldman, Zrnic 2021, theorem 4.3).
+//! **How it adds up.** Gaussians on everybody by Σ1/z², exactly; as soon as one event is sampled,
+//! all by Rényi divergences. δ is the smallest that any of these federations announced. Multipliers
+//! of the second federation may depend on what the first released: both counts hold for that, as
+//! filters (Smith, Thakurta 2022, theorem 1; Feldman, Zrnic 2021, theorem 4.3).
 //!
-//! **Data without a name.** All federations that are joined without a name, under one `place`, count as if they got the same data, and agents of
-//! one federation as if theirs were different, because one data set is one agent there. Of each other federation what the agents
-//! gave is joined: no assignment of data to agents costs more. Under a *name* a second agent of one federation is refused: its
-//! two vectors would move a sum twice as far as one.
+//! **Data without a name.** All federations that are joined without a name, under one `place`,
+//! count as if they got the same data, and agents of one federation as if theirs were different,
+//! because one data set is one agent there. Of each other federation what the agents gave is
+//! joined: no assignment of data to agents costs more. Under a *name* a second agent of one
+//! federation is refused: its two vectors would move a sum twice as far as one.
 //!
-//! **Not seen**: other state folders, other machines, other names for the same data, ledgers of `tune` and `publish`, and older
-//! copies of these files.
+//! **Not seen**: other state folders, other machines, other names for the same data, ledgers of
+//! `tune` and `publish`, and older copies of these files.
 //!
 //! **Example**: that of [`Contributions`].
 
@@ -47,7 +51,8 @@ use crate::files::{
 const VERSION: u16 = 1;
 /// Files are read up to this length.
 const BYTES_MAX: u64 = 16 << 20;
-/// How often a lock that is held is tried, ten milliseconds apart: many agents of one machine may begin together.
+/// How often a lock that is held is tried, ten milliseconds apart: many agents of one machine may
+/// begin together.
 const PATIENCE: u32 = 3000;
 /// The folder of data without a name; no digest is it.
 const UNNAMED: &str = "unnamed";
@@ -169,7 +174,8 @@ struct Kept {
     given: BTreeMap<u32, Event>,
     /// Whether it has the last frame, and gives nothing more.
     is_over: bool,
-    /// How often somebody agreed: two folders may come with one invitation. Files of before it have none.
+    /// How often somebody agreed: two folders may come with one invitation. Files of before it have
+    /// none.
     #[serde(default)]
     agreements: u32,
 }
@@ -219,7 +225,8 @@ pub struct Contributions {
 }
 
 impl Contributions {
-    /// The user's folder of these counts: `$XDG_STATE_HOME/sordino/contributions`, or `~/.local/state/sordino/contributions`.
+    /// The user's folder of these counts: `$XDG_STATE_HOME/sordino/contributions`, or
+    /// `~/.local/state/sordino/contributions`.
     ///
     /// **Errors**: [`LedgerError::NoStateFolder`].
     pub fn of_user() -> Result<PathBuf, LedgerError> {
@@ -229,8 +236,8 @@ impl Contributions {
         }
     }
 
-    /// The count of the data of this name, or of all data without one, in the folder `place`, for agent `slot` of a
-    /// federation that is named by the digest of its terms.
+    /// The count of the data of this name, or of all data without one, in the folder `place`, for
+    /// agent `slot` of a federation that is named by the digest of its terms.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn open(
@@ -282,7 +289,8 @@ impl Contributions {
             })
     }
 
-    /// What this plan would cost together with what others of the same name got or may get. Nothing is written.
+    /// What this plan would cost together with what others of the same name got or may get. Nothing
+    /// is written.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn weigh(&self, plan: &[(Event, u32)], delta: f64) -> Result<Weighed, ContributionsError> {
@@ -326,9 +334,10 @@ impl Contributions {
         })
     }
 
-    /// Writes down durably that this agent may give what is in the plan, unless that is more than before, other
-    /// federations count, and all together would cost more than `epsilon_max`; then it is none, and nothing is written. An agent
-    /// that is over keeps what it gave, and so does another folder that came with the same invitation.
+    /// Writes down durably that this agent may give what is in the plan, unless that is more than
+    /// before, other federations count, and all together would cost more than `epsilon_max`; then
+    /// it is none, and nothing is written. An agent that is over keeps what it gave, and so does
+    /// another folder that came with the same invitation.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn agree(
@@ -356,8 +365,8 @@ impl Contributions {
         Ok(Some(weighed))
     }
 
-    /// Writes down durably that a release is given, before it is; one that was given before counts once. False if that is more
-    /// than was agreed to: nothing may be sent then.
+    /// Writes down durably that a release is given, before it is; one that was given before counts
+    /// once. False if that is more than was agreed to: nothing may be sent then.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn give(&mut self, release: u32, event: &Event) -> Result<bool, ContributionsError> {
@@ -380,7 +389,8 @@ impl Contributions {
         Ok(true)
     }
 
-    /// Adds releases that the agent's own file knows and this count does not: it was begun without one, or elsewhere.
+    /// Adds releases that the agent's own file knows and this count does not: it was begun without
+    /// one, or elsewhere.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn adopt(
@@ -403,7 +413,8 @@ impl Contributions {
         }
     }
 
-    /// The agent has the last frame: from now on what it gave counts, and nothing that it might have given.
+    /// The agent has the last frame: from now on what it gave counts, and nothing that it might
+    /// have given.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn settle(&mut self) -> Result<(), ContributionsError> {
@@ -416,8 +427,9 @@ impl Contributions {
         self.write(kept)
     }
 
-    /// The agent was not let in: what it agreed to and did not give is free for others, and it may agree again. Nothing changes
-    /// if something counted before this agreement, or if another folder agreed with the same invitation since: that one may be in.
+    /// The agent was not let in: what it agreed to and did not give is free for others, and it may
+    /// agree again. Nothing changes if something counted before this agreement, or if another
+    /// folder agreed with the same invitation since: that one may be in.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn withdraw(&mut self) -> Result<(), ContributionsError> {
@@ -514,7 +526,8 @@ impl Contributions {
     }
 }
 
-/// ε of these at δ, infinite where there is no finite one: exactly if all are Gaussians on everybody, else by Rényi divergences.
+/// ε of these at δ, infinite where there is no finite one: exactly if all are Gaussians on
+/// everybody, else by Rényi divergences.
 fn epsilon<'e>(
     lots: impl Iterator<Item = &'e (Event, u32)> + Clone,
     delta: f64,

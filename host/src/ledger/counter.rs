@@ -1,11 +1,14 @@
-//! The second count: what was last seen of a ledger, kept outside it, so that an older copy is noticed.
+//! The second count: what was last seen of a ledger, kept outside it, so that an older copy is
+//! noticed.
 //!
-//! One small file for each ledger, named after the ledger's random id, in the user's state folder. It is written
-//! *before* the ledger's own line and holds that line in full. So after a crash between the two the ledger is one line
-//! behind at most, and the missing or torn line is known to the last byte.
+//! One small file for each ledger, named after the ledger's random id, in the user's state folder.
+//! It is written *before* the ledger's own line and holds that line in full. So after a crash
+//! between the two the ledger is one line behind at most, and the missing or torn line is known to
+//! the last byte.
 //!
-//! The same folder records which data sets have charges in which ledger. A lock for each data set, `data-` and the digest
-//! of its name, is held while one of its ledgers is open, so that what the other counts say stays true until the charge.
+//! The same folder records which data sets have charges in which ledger. A lock for each data set,
+//! `data-` and the digest of its name, is held while one of its ledgers is open, so that what the
+//! other counts say stays true until the charge.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -55,11 +58,11 @@ impl CounterPlace {
         ))
     }
 
-    /// The counter of one ledger for `data`; both the counter and the data set are locked. A caller that says `another` once
-    /// is not asked again whether the data set has charges elsewhere.
+    /// The counter of one ledger for `data`; both the counter and the data set are locked. A caller
+    /// that says `another` once is not asked again whether the data set has charges elsewhere.
     ///
-    /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`], [`LedgerError::OtherLedger`],
-    /// [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
+    /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`],
+    /// [`LedgerError::OtherLedger`], [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
     pub(super) fn open(
         &self,
         id: &str,
@@ -170,9 +173,11 @@ impl Counter {
         self.kept.is_some()
     }
 
-    /// Refuses if another ledger holds charges for the same data set, unless that was accepted before.
+    /// Refuses if another ledger holds charges for the same data set, unless that was accepted
+    /// before.
     ///
-    /// **Errors**: [`LedgerError::OtherLedger`], [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
+    /// **Errors**: [`LedgerError::OtherLedger`], [`LedgerError::Counter`],
+    /// [`LedgerError::CounterDamaged`].
     pub fn refuse_others(&self) -> Result<(), LedgerError> {
         if self.another {
             return Ok(());
@@ -202,7 +207,8 @@ impl Counter {
         Ok(())
     }
 
-    /// Compares the ledger with what is known about it. Returns the line that is known but missing there, at most one.
+    /// Compares the ledger with what is known about it. Returns the line that is known but missing
+    /// there, at most one.
     ///
     /// **Errors**: [`LedgerError::RolledBack`] if it holds less, or other lines.
     pub fn compare(&self, log: &Log) -> Result<Option<&str>, LedgerError> {
@@ -232,7 +238,8 @@ impl Counter {
         }
     }
 
-    /// Writes down durably that the ledger at `ledger` has this many charges, of which `line` is the last.
+    /// Writes down durably that the ledger at `ledger` has this many charges, of which `line` is
+    /// the last.
     pub fn write(
         &mut self,
         id: &str,

@@ -1,18 +1,20 @@
-//! A ledger whose charge becomes durable together with the broadcast it pays for, before either is announced.
+//! A ledger whose charge becomes durable together with the broadcast it pays for, before either is
+//! announced.
 //!
-//! [`Ledger`] writes a charge down before its noise is drawn: after a crash between the two, a charge was paid for which
-//! nothing left. A server that keeps a journal can avoid that loss. Nobody learns anything from noise that died with its
-//! process; what must be durable is the charge of a broadcast that *leaves*. So here a charge is only *planned* when the
-//! noise is drawn. The server then writes state, broadcast and plan in one file, in one rename; next it syncs this ledger,
-//! which writes the plan down; only then does it announce.
+//! [`Ledger`] writes a charge down before its noise is drawn: after a crash between the two, a
+//! charge was paid for which nothing left. A server that keeps a journal can avoid that loss.
+//! Nobody learns anything from noise that died with its process; what must be durable is the charge
+//! of a broadcast that *leaves*. So here a charge is only *planned* when the noise is drawn. The
+//! server then writes state, broadcast and plan in one file, in one rename; next it syncs this
+//! ledger, which writes the plan down; only then does it announce.
 //!
 //! | crash | on disk | the ledger then |
 //! |---|---|---|
 //! | before the rename | the round before | holds what it held before: nothing left, nothing is charged |
 //! | after the rename | state, broadcast, plan | writes the planned charge down, once, however often this is repeated |
 //!
-//! **The promise of the host**: nothing made from a release is announced before the rename *and* [`Budgeted::sync`] have
-//! returned. A host without a journal takes [`Ledger`].
+//! **The promise of the host**: nothing made from a release is announced before the rename *and*
+//! [`Budgeted::sync`] have returned. A host without a journal takes [`Ledger`].
 
 use serde::{Deserialize, Serialize};
 use sordino_core::privacy::{Charge, Event, Provenance};

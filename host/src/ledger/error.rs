@@ -70,7 +70,8 @@ pub enum LedgerError {
         /// Path of the ledger.
         path: PathBuf,
     },
-    /// The ledger holds fewer charges than were seen in it before, or different ones: an older copy, or another history.
+    /// The ledger holds fewer charges than were seen in it before, or different ones: an older
+    /// copy, or another history.
     #[error(
         "{path}: holds {found} charges, or others than the {known} that were made in it (as {counter} says): put its \
          newest copy back"

@@ -1,8 +1,8 @@
 //! The lines of a ledger: what a first line and a charge say, and the chain that runs through them.
 //!
-//! A line is one JSON object whose last key is `chain`: SHA-256 of the previous line's 32 chain bytes (zeros before the
-//! first line) followed by the line itself without that key. The bytes are hashed as they stand, so that two
-//! readings of a number cannot disagree.
+//! A line is one JSON object whose last key is `chain`: SHA-256 of the previous line's 32 chain
+//! bytes (zeros before the first line) followed by the line itself without that key. The bytes are
+//! hashed as they stand, so that two readings of a number cannot disagree.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -48,7 +48,8 @@ pub(super) struct Head {
 pub struct Entry {
     /// Number of the charge in its ledger, from 0.
     pub sequence: u64,
-    /// Number of the release within its party, from 0. Under secret noise one release may be charged more than once.
+    /// Number of the release within its party, from 0. Under secret noise one release may be
+    /// charged more than once.
     pub release: u64,
     /// Events that the charge costs.
     pub events: Vec<Event>,

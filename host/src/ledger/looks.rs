@@ -1,14 +1,15 @@
-//! Names that look like another name: the budget of a data set is found by its name, so a name that people take for another
-//! would open a second budget.
+//! Names that look like another name: the budget of a data set is found by its name, so a name that
+//! people take for another would open a second budget.
 //!
-//! **Rule**: a name holds no invisible character, no character that is another form of a plain one, and letters of one
-//! alphabet among Latin, Greek, Cyrillic, Armenian, Cherokee, Coptic and Lisu, not all of which look Latin. Other scripts
-//! are not looked at. **Not found**: words that differ by an accent or by l and 1; a person sees these.
+//! **Rule**: a name holds no invisible character, no character that is another form of a plain one,
+//! and letters of one alphabet among Latin, Greek, Cyrillic, Armenian, Cherokee, Coptic and Lisu,
+//! not all of which look Latin. Other scripts are not looked at. **Not found**: words that differ
+//! by an accent or by l and 1; a person sees these.
 
 use core::ops::RangeInclusive;
 
-/// Characters that nobody sees, marks that are put on the letter before, and forms of letters, digits and signs that
-/// Unicode's compatibility forms (NFKC) or its confusables take for others.
+/// Characters that nobody sees, marks that are put on the letter before, and forms of letters,
+/// digits and signs that Unicode's compatibility forms (NFKC) or its confusables take for others.
 const OTHER_FORMS: &[RangeInclusive<u32>] = &[
     0xAA..=0xAA,
     0xAD..=0xAD,
@@ -29,7 +30,8 @@ const OTHER_FORMS: &[RangeInclusive<u32>] = &[
     0x180B..=0x180F,
     0x1AB0..=0x1AFF,
     0x1D00..=0x1DFF,
-    // Hyphens, dashes, quotes, zero widths, directions; super- and subscripts; letter-like signs, fractions, numerals.
+    // Hyphens, dashes, quotes, zero widths, directions; super- and subscripts; letter-like signs,
+    // fractions, numerals.
     0x200B..=0x2027,
     0x202A..=0x202E,
     0x2030..=0x205E,
@@ -76,8 +78,8 @@ const ALPHABETS: [&[RangeInclusive<u32>]; 7] = [
     &[0xA4D0..=0xA4FF],
 ];
 
-/// Letters of the other alphabets that look Latin: those of the Greek, Cyrillic and Armenian alphabets, and all of Cherokee,
-/// Coptic and Lisu, most of which do.
+/// Letters of the other alphabets that look Latin: those of the Greek, Cyrillic and Armenian
+/// alphabets, and all of Cherokee, Coptic and Lisu, most of which do.
 const LATIN_LOOKS: &str = "\
     ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαγικνορτυχωϹϲϳϜ\
     АВЕЅІЈКМНОРСТУХҮавгеѕіјкмнорстухүԁһԛԝӏҽԚԜБЬьгпшѡ\
@@ -115,17 +117,20 @@ mod tests {
     #[test]
     fn mended3_names_that_look_like_another_are_refused_by_the_character() {
         for (name, character) in [
-            // Cyrillic а in a Latin word, a word of Cyrillic letters that reads "сосо", Greek omicron.
+            // Cyrillic а in a Latin word, a word of Cyrillic letters that reads "сосо", Greek
+            // omicron.
             ("p\u{430}tients", '\u{430}'),
             ("\u{441}\u{43e}\u{441}\u{43e}", '\u{441}'),
             ("ward \u{3bf}ne", '\u{3bf}'),
-            // Zero width space and joiner, soft hyphen, the sign that turns the direction, an invisible tag.
+            // Zero width space and joiner, soft hyphen, the sign that turns the direction, an
+            // invisible tag.
             ("pat\u{200b}ients", '\u{200b}'),
             ("pat\u{200d}ients", '\u{200d}'),
             ("pat\u{ad}ients", '\u{ad}'),
             ("pat\u{202e}ients", '\u{202e}'),
             ("patients\u{e0041}", '\u{e0041}'),
-            // Full width, mathematical bold, a ligature, an accent put on later, another hyphen, another digit.
+            // Full width, mathematical bold, a ligature, an accent put on later, another hyphen,
+            // another digit.
             ("\u{ff50}atients", '\u{ff50}'),
             ("\u{1d429}atients", '\u{1d429}'),
             ("\u{fb01}les", '\u{fb01}'),

@@ -1,32 +1,38 @@
-//! The ledger: every charge, written down before anything that holds its noise leaves, with the budget it is held against.
+//! The ledger: every charge, written down before anything that holds its noise leaves, with the
+//! budget it is held against.
 //!
-//! One file of JSON lines. The first says what the ledger is for: kind of noise, data set or run, privacy unit,
-//! records, how losses add, budget. Every further line is one charge. A chain of digests runs through them
-//! ([`mod@line`]), so that a line which was edited, removed or moved is refused with its number. Only one program at a time
-//! writes: the lock is a file beside the ledger, which stays in place even if the ledger itself is replaced.
+//! One file of JSON lines. The first says what the ledger is for: kind of noise, data set or run,
+//! privacy unit, records, how losses add, budget. Every further line is one charge. A chain of
+//! digests runs through them ([`mod@line`]), so that a line which was edited, removed or moved is
+//! refused with its number. Only one program at a time writes: the lock is a file beside the
+//! ledger, which stays in place even if the ledger itself is replaced.
 //!
-//! **One ledger for each data set.** Losses in two ledgers add up, and neither budget knows about the other. So the folder
-//! of the second counts ([`counter`]) has a lock for each data set, held while any ledger for it is open, and a ledger is
-//! refused, at every opening and at every charge, if another one has charges for the same data set, unless
-//! [`Options::another`] was once given for it. Names that differ only in case or in the amount of white space mean the same
-//! data set; a name that begins or ends with white space is refused, and so is a new ledger whose name looks like another (letters of two
-//! alphabets, invisible characters, other forms of plain ones). All this is known from one folder on one machine: other
-//! state folders, other machines and other names for the same records are not seen, and [`CounterPlace::Nowhere`] sees
-//! nothing.
+//! **One ledger for each data set.** Losses in two ledgers add up, and neither budget knows about
+//! the other. So the folder of the second counts ([`counter`]) has a lock for each data set, held
+//! while any ledger for it is open, and a ledger is refused, at every opening and at every charge,
+//! if another one has charges for the same data set, unless [`Options::another`] was once given for
+//! it. Names that differ only in case or in the amount of white space mean the same data set; a
+//! name that begins or ends with white space is refused, and so is a new ledger whose name looks
+//! like another (letters of two alphabets, invisible characters, other forms of plain ones). All
+//! this is known from one folder on one machine: other state folders, other machines and other
+//! names for the same records are not seen, and [`CounterPlace::Nowhere`] sees nothing.
 //!
 //! | noise | a charge is | the same release again | a torn last line |
 //! |---|---|---|---|
 //! | secret | synced, then checked again through the path, then acknowledged | charged again: it is another draw | counts as charged |
 //! | simulated | written; synced by [`Ledger::sync`] | charged once: the draw is the same | dropped: it was never acted upon |
 //!
-//! **What a torn line costs.** Nothing leaves before the sync has returned, so a torn line belongs to a release that
-//! never left, unless the disk said "durable" too early. It counts all the same. Its cost is known from the second count
-//! ([`counter`]), which holds the line in full and is written before it. Without a second count it is what the torn text
-//! still says, or else what the caller says its next charge costs: a party that died while charging asks for the same
-//! charge again, because its costs follow from public constants. Each of these is at least the truth, which is nothing.
+//! **What a torn line costs.** Nothing leaves before the sync has returned, so a torn line belongs
+//! to a release that never left, unless the disk said "durable" too early. It counts all the same.
+//! Its cost is known from the second count ([`counter`]), which holds the line in full and is
+//! written before it. Without a second count it is what the torn text still says, or else what the
+//! caller says its next charge costs: a party that died while charging asks for the same charge
+//! again, because its costs follow from public constants. Each of these is at least the truth,
+//! which is nothing.
 //!
-//! **What an older copy of the ledger does.** It is shorter than the second count says, and refused. The second count
-//! is ahead by one line after a crash between the two; that line is then added, and counts.
+//! **What an older copy of the ledger does.** It is shorter than the second count says, and
+//! refused. The second count is ahead by one line after a crash between the two; that line is then
+//! added, and counts.
 //!
 //! ```
 //! use sordino_core::privacy::{Event, NeighboringRelation};
@@ -88,11 +94,11 @@ use place::{Name, Place, is_begun};
 pub struct Options {
     /// Where the second count is kept.
     pub counter: CounterPlace,
-    /// Admit the ledger although the data set has charges in another one. The second count remembers this, so it need be
-    /// given only once for each such ledger.
+    /// Admit the ledger although the data set has charges in another one. The second count
+    /// remembers this, so it need be given only once for each such ledger.
     pub another: bool,
-    /// What the next charge will cost, which is what a torn line counts for if nothing else tells. If empty, a torn line
-    /// about which nothing is known is refused.
+    /// What the next charge will cost, which is what a torn line counts for if nothing else tells.
+    /// If empty, a torn line about which nothing is known is refused.
     pub next: Vec<Event>,
 }
 
@@ -124,9 +130,9 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Reads a ledger, line after line, each of which must continue the one before; nothing is locked, completed or
-    /// written. A last line without its end is left out. `planned` is the charge that a journal holds for it, which counts
-    /// whether the ledger has it already or not.
+    /// Reads a ledger, line after line, each of which must continue the one before; nothing is
+    /// locked, completed or written. A last line without its end is left out. `planned` is the
+    /// charge that a journal holds for it, which counts whether the ledger has it already or not.
     ///
     /// **Errors**: [`LedgerError`]; [`LedgerError::Damaged`] names the first line that is wrong.
     pub fn read(path: &Path, planned: Option<&Planned>) -> Result<Contents, LedgerError> {
@@ -175,8 +181,9 @@ impl Ledger {
         )
     }
 
-    /// Opens or begins a ledger of simulated noise in a folder that belongs to one program at a time. A last line
-    /// without its end was never acted upon and is dropped. Nothing is synced before [`Ledger::sync`].
+    /// Opens or begins a ledger of simulated noise in a folder that belongs to one program at a
+    /// time. A last line without its end was never acted upon and is dropped. Nothing is synced
+    /// before [`Ledger::sync`].
     ///
     /// **Errors**: [`LedgerError`]; the ledger is untouched then.
     pub fn open_simulated(path: &Path, terms: &Terms) -> Result<Ledger, LedgerError> {
@@ -185,7 +192,8 @@ impl Ledger {
         let (mut place, bytes) = Place::open(path)?;
         let mut log = Log::parse(path, &bytes, kind)?;
         let (line, chain) = sealed(Chain::START, &terms.head(kind, None))?;
-        // Nothing, or as much of this very line as a death left: all else is no ledger, and not ours to empty.
+        // Nothing, or as much of this very line as a death left: all else is no ledger, and not
+        // ours to empty.
         if log.head.is_none() && format!("{line}\n").as_bytes().starts_with(&log.torn) {
             place.truncate(0)?;
             place.append(&line)?;
@@ -295,19 +303,21 @@ impl Ledger {
         })
     }
 
-    /// Writes a charge down: release number `release` of its party costs these events. Under secret noise an `Ok` means
-    /// that they are durable, in the file that the path names. Prefer [`sordino_core::privacy::Ledger::append`], which
-    /// takes a party's [`Charge`] and gives the receipt.
+    /// Writes a charge down: release number `release` of its party costs these events. Under secret
+    /// noise an `Ok` means that they are durable, in the file that the path names. Prefer
+    /// [`sordino_core::privacy::Ledger::append`], which takes a party's [`Charge`] and gives the
+    /// receipt.
     ///
     /// **Errors**: [`LedgerError::OverBudget`], [`LedgerError::Gap`], [`LedgerError::Changed`],
-    /// [`LedgerError::Accountant`], [`LedgerError::OtherLedger`]: nothing was written. Any other: the charge may count.
+    /// [`LedgerError::Accountant`], [`LedgerError::OtherLedger`]: nothing was written. Any other:
+    /// the charge may count.
     pub fn charge(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
         self.plan(release, events)?
             .map_or(Ok(()), |planned| self.settle(&planned))
     }
 
-    /// A charge as it would be written, if the budget admits it; nothing is. None if it is there already, which only
-    /// simulated noise allows.
+    /// A charge as it would be written, if the budget admits it; nothing is. None if it is there
+    /// already, which only simulated noise allows.
     ///
     /// **Errors**: as [`Ledger::charge`]; nothing was written.
     pub fn plan(&mut self, release: u64, events: &[Event]) -> Result<Option<Planned>, LedgerError> {
@@ -348,10 +358,11 @@ impl Ledger {
         }))
     }
 
-    /// Writes down what was planned, by this ledger or by an earlier opening of it; what is there already, once.
+    /// Writes down what was planned, by this ledger or by an earlier opening of it; what is there
+    /// already, once.
     ///
-    /// **Errors**: [`LedgerError::Changed`] if something else was charged in its place, or it follows something else;
-    /// any other: the charge may count.
+    /// **Errors**: [`LedgerError::Changed`] if something else was charged in its place, or it
+    /// follows something else; any other: the charge may count.
     pub fn settle(&mut self, planned: &Planned) -> Result<(), LedgerError> {
         if self.broken {
             return Err(LedgerError::Broken);
@@ -404,7 +415,8 @@ impl Ledger {
         self.budget.admits(&self.terms, before, events)
     }
 
-    /// [`Ledger::admits`] for release number `release`: one that a simulated ledger holds already costs nothing more.
+    /// [`Ledger::admits`] for release number `release`: one that a simulated ledger holds already
+    /// costs nothing more.
     ///
     /// **Errors**: as [`Ledger::admits`].
     pub fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
@@ -420,7 +432,8 @@ impl Ledger {
         }
     }
 
-    /// Whether it begins with what another reading of it was marked with: the same first line, the same charges.
+    /// Whether it begins with what another reading of it was marked with: the same first line, the
+    /// same charges.
     ///
     /// **Errors**: [`LedgerError::File`] if a line of it cannot be written again.
     pub fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
@@ -571,7 +584,8 @@ fn completion(
 
 fn sealed(chain: Chain, value: &impl serde::Serialize) -> Result<(String, Chain), LedgerError> {
     seal(chain, value).map_err(|error| {
-        // A number that JSON has no word for; the terms and events are checked, so this is a fault of the program.
+        // A number that JSON has no word for; the terms and events are checked, so this is a fault
+        // of the program.
         let error: FileError = io_at(Path::new("a line of the ledger"))(error.into());
         LedgerError::File(error)
     })

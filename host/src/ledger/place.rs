@@ -14,7 +14,8 @@ pub(super) const BYTES_MAX: u64 = 256 << 20;
 /// How often a lock that is held is tried, ten milliseconds apart.
 const PATIENCE: u32 = 100;
 
-/// Takes a lock, with several attempts: a process that is just being started holds a copy of it for a moment.
+/// Takes a lock, with several attempts: a process that is just being started holds a copy of it for
+/// a moment.
 pub(super) fn lock(file: &File, path: &Path) -> Result<(), LedgerError> {
     for _ in 0..PATIENCE {
         match file.try_lock() {
@@ -28,7 +29,8 @@ pub(super) fn lock(file: &File, path: &Path) -> Result<(), LedgerError> {
     })
 }
 
-/// The name of a ledger, held against every other process: the file itself may be replaced, the lock beside it stays.
+/// The name of a ledger, held against every other process: the file itself may be replaced, the
+/// lock beside it stays.
 pub(super) struct Name {
     /// Absolute; links are followed.
     pub path: PathBuf,
@@ -134,8 +136,8 @@ impl Place {
         Ok(sync_folder(&self.path)?)
     }
 
-    /// Checks through the path that the file there is the open one, has the length it was left with, and ends with this
-    /// line.
+    /// Checks through the path that the file there is the open one, has the length it was left
+    /// with, and ends with this line.
     ///
     /// **Errors**: [`LedgerError::Replaced`].
     pub fn verify(&self, line: &str) -> Result<(), LedgerError> {

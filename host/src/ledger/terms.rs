@@ -20,19 +20,21 @@ pub(super) fn is_name(name: &str) -> bool {
 /// What a ledger is for: its first line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
-    /// Name of the data set, or of the run of a simulation; 1 to 256 bytes, no control characters, no white space at
-    /// either end.
+    /// Name of the data set, or of the run of a simulation; 1 to 256 bytes, no control characters,
+    /// no white space at either end.
     pub data: String,
-    /// Whose presence or value is protected, for example "agent"; the same rules as for the name of the data set.
+    /// Whose presence or value is protected, for example "agent"; the same rules as for the name of
+    /// the data set.
     pub unit: String,
     /// Number of records, public. If none, that of an existing ledger is not compared.
     pub records: Option<u64>,
     /// How losses add up.
     pub accounting: Accounting,
-    /// The largest ε, > 0. A new ledger of secret noise needs one; if none, that of an existing ledger is not compared. A
-    /// simulated ledger without one admits everything.
+    /// The largest ε, > 0. A new ledger of secret noise needs one; if none, that of an existing
+    /// ledger is not compared. A simulated ledger without one admits everything.
     pub epsilon_max: Option<f64>,
-    /// The δ of the budget: in [0, 1) where δ is summed, in (0, 1) under Rényi or Gaussian accounting.
+    /// The δ of the budget: in [0, 1) where δ is summed, in (0, 1) under Rényi or Gaussian
+    /// accounting.
     pub delta: f64,
 }
 

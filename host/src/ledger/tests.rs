@@ -1,4 +1,5 @@
-//! The ledger under everything that happens to files: edits, exchanges, older copies, deaths between two writes.
+//! The ledger under everything that happens to files: edits, exchanges, older copies, deaths
+//! between two writes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -117,7 +118,8 @@ fn charges_outlive_the_program_and_the_budget_holds() {
     ledger.charge(0, &[pure(0.5), pure(0.5)]).unwrap();
     drop(ledger);
     let mut ledger = desk.open().unwrap();
-    // A new party begins at release 0 again: under secret noise that is another draw and another charge.
+    // A new party begins at release 0 again: under secret noise that is another draw and another
+    // charge.
     ledger.charge(0, &[pure(0.5)]).unwrap();
     assert_eq!(
         ledger.spent().unwrap(),
@@ -216,7 +218,8 @@ fn mended_a_tampered_line_is_refused_with_its_number() {
     );
 }
 
-/// Findings 3: `sed -i`, an editor's save or `rm` between opening and charging took the charge with it.
+/// Findings 3: `sed -i`, an editor's save or `rm` between opening and charging took the charge with
+/// it.
 #[test]
 fn mended_a_ledger_exchanged_while_open_charges_nothing() {
     type Attack = (&'static str, fn(&Desk));
@@ -288,7 +291,8 @@ fn mended_an_older_copy_is_refused_and_says_what_to_do() {
         "{refused}"
     );
     assert!(refused.to_string().contains("put its newest copy back"));
-    // One line behind is what a death between the two writes leaves: the line is added, to the byte.
+    // One line behind is what a death between the two writes leaves: the line is added, to the
+    // byte.
     fs::write(&desk.path, &middle).unwrap();
     let ledger = desk.open().unwrap();
     assert_eq!(
@@ -311,7 +315,8 @@ fn mended_an_older_copy_is_refused_and_says_what_to_do() {
     ledger.charge(3, &[pure(0.25)]).unwrap();
     drop(ledger);
     assert_eq!(desk.open().unwrap().len(), 4);
-    // A copy under another name is the same ledger: it cannot be open twice, nor be charged beside the first.
+    // A copy under another name is the same ledger: it cannot be open twice, nor be charged beside
+    // the first.
     let copy = desk.folder.join("copy.jsonl");
     fs::copy(&desk.path, &copy).unwrap();
     let open_copy = || Ledger::open_secret(&copy, &terms(), &desk.options());
@@ -693,7 +698,8 @@ fn a_state_folder_that_cannot_be_written_is_refused_unless_asked() {
     ));
 }
 
-/// A ledger of Gaussians on everybody counts exactly: a plan of ε gets its last release, one release more is refused.
+/// A ledger of Gaussians on everybody counts exactly: a plan of ε gets its last release, one
+/// release more is refused.
 #[test]
 fn mended3_a_ledger_of_gaussians_counts_exactly() {
     let desk = Desk::new("gaussian");

@@ -238,7 +238,8 @@ fn header(bytes: &[u8]) -> Result<(Map<String, Value>, &[u8]), PriorFileError> {
         ));
     };
     match serde_json::from_slice(text) {
-        // An entry that stands twice, or space between entries, makes the text longer than what was read of it.
+        // An entry that stands twice, or space between entries, makes the text longer than what was
+        // read of it.
         Ok(Value::Object(header))
             if Value::from(header.clone()).to_string().len() == text.trim_ascii_end().len() =>
         {

@@ -1,8 +1,8 @@
-//! What everybody computes alike before and after releases: candidates, landmarks, virtual designs of a space; what a
-//! contributor adds; the posterior of what was released.
+//! What everybody computes alike before and after releases: candidates, landmarks, virtual designs
+//! of a space; what a contributor adds; the posterior of what was released.
 //!
-//! All of it but a contributor's own values is a function of the space, of public numbers and of releases, so a site, its
-//! server and a reader of the file agree to the bit.
+//! All of it but a contributor's own values is a function of the space, of public numbers and of
+//! releases, so a site, its server and a reader of the file agree to the bit.
 
 use sordino_core::federated::Estimator;
 use sordino_core::federated::ServerError;
@@ -71,14 +71,16 @@ fn held(x: f64) -> f64 {
 impl Context {
     /// The public numbers of this space for so many contributors, with at most `features` features.
     ///
-    /// **Errors**: [`ContextError::Refused`] for a space that cannot be searched; [`ContextError::Prior`].
+    /// **Errors**: [`ContextError::Refused`] for a space that cannot be searched;
+    /// [`ContextError::Prior`].
     ///
     /// **Cost**: a kernel matrix of at most [`CANDIDATES`] points and its factors.
     pub fn new(space: &Space, features: u32, contributors: u32) -> Result<Self, ContextError> {
         Self::trusting(space, features, contributors, Trust::OneServer)
     }
 
-    /// The same where contributors trust one server, or one of two, whose noise is in every release.
+    /// The same where contributors trust one server, or one of two, whose noise is in every
+    /// release.
     ///
     /// **Errors, Cost**: as [`Context::new`].
     pub fn trusting(
@@ -188,7 +190,8 @@ impl Context {
         &self.landmarks
     }
 
-    /// The posterior of the first releases of a plan, with the self-test B: as any reader of them computes both.
+    /// The posterior of the first releases of a plan, with the self-test B: as any reader of them
+    /// computes both.
     ///
     /// **Errors**: [`ContextError::Server`] for numbers that no release can be.
     pub fn replayed(&self, plan: Plan<'_>, released: &[f64]) -> Result<Learned, ContextError> {
@@ -253,8 +256,8 @@ impl Contributor {
         })
     }
 
-    /// Its joint vector for a release with these terms, M + 1 numbers, after a posterior with these weights; nothing where
-    /// its numbers have no factor.
+    /// Its joint vector for a release with these terms, M + 1 numbers, after a posterior with these
+    /// weights; nothing where its numbers have no factor.
     ///
     /// **Errors**: [`ContextError::Prior`].
     pub fn vector(

@@ -161,7 +161,8 @@ impl Guide {
             .collect())
     }
 
-    /// Mean and variance at each point of a list, pair after pair: computed once for all that share file and list.
+    /// Mean and variance at each point of a list, pair after pair: computed once for all that share
+    /// file and list.
     ///
     /// **Errors**: as [`Guide::believed`].
     pub fn moments_of(&self, points: &Arc<[Vec<f64>]>) -> Result<Arc<[f64]>, GuideError> {
@@ -195,7 +196,8 @@ impl Guide {
         Ok(moments)
     }
 
-    /// A search over these points, with what was told of some of them last: a place in `points` and a value, larger is better.
+    /// A search over these points, with what was told of some of them last: a place in `points` and
+    /// a value, larger is better.
     fn newcomer<R>(
         &self,
         told: &[(&[f64], f64)],
@@ -244,8 +246,8 @@ impl Guide {
         act(&mut search)
     }
 
-    /// Whether these values of points (larger is better) still speak for the file. The next question is that of a search
-    /// without a file if not.
+    /// Whether these values of points (larger is better) still speak for the file. The next
+    /// question is that of a search without a file if not.
     ///
     /// **Errors**: [`GuideError`].
     pub fn is_borne_out(&self, told: &[(&[f64], f64)]) -> Result<bool, GuideError> {
@@ -260,7 +262,8 @@ impl Guide {
         )
     }
 
-    /// The model of a search's own, fitted to these values of points (larger is better), of which there is at least one.
+    /// The model of a search's own, fitted to these values of points (larger is better), of which
+    /// there is at least one.
     ///
     /// **Errors**: [`GuideError`].
     pub fn own_model(
@@ -274,8 +277,9 @@ impl Guide {
         })
     }
 
-    /// Which of `points` is asked next, after these values of points (larger is better), by its place; with the moments of these
-    /// points where they are known, which changes no bit; by a model of the search's own, if there is one already.
+    /// Which of `points` is asked next, after these values of points (larger is better), by its
+    /// place; with the moments of these points where they are known, which changes no bit; by a
+    /// model of the search's own, if there is one already.
     ///
     /// **Errors**: [`GuideError`].
     pub fn choose(

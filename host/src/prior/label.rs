@@ -1,4 +1,5 @@
-//! What is written on a prior file: for people, and for programs that must not believe more than it says.
+//! What is written on a prior file: for people, and for programs that must not believe more than it
+//! says.
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::shares::Trust;
@@ -39,7 +40,8 @@ pub struct Label {
     pub noise_fraction: f64,
     /// Variance of a contributor's own weights around what all have in common, ≥ 0.
     pub heterogeneity: f64,
-    /// Self-test B: how much better a common function explains the releases than unrelated contributors do, in nats.
+    /// Self-test B: how much better a common function explains the releases than unrelated
+    /// contributors do, in nats.
     pub self_test: f64,
     /// Enrolled contributors N.
     pub contributors: u32,
@@ -57,7 +59,8 @@ pub struct Label {
     pub neighboring_relation: String,
     /// How it was counted.
     pub accountant: String,
-    /// Whose hands contributions were in: a label says it where there were two servers, and nothing where there was one.
+    /// Whose hands contributions were in: a label says it where there were two servers, and nothing
+    /// where there was one.
     #[serde(default, skip_serializing_if = "is_one_server")]
     pub trust: Trust,
     /// Whether its noise can be predicted: then it protects nobody.
@@ -83,8 +86,8 @@ pub const ACCOUNTANT: &str = "one Gaussian, exact";
 /// The kernel of every file so far.
 pub const KERNEL: &str = "squared-exponential";
 
-/// What Gaussian releases on everybody cost together: ε at δ, and ε between two data sets of one contributor, whose vectors
-/// may be opposite and so twice as far from each other.
+/// What Gaussian releases on everybody cost together: ε at δ, and ε between two data sets of one
+/// contributor, whose vectors may be opposite and so twice as far from each other.
 ///
 /// **Errors**: [`AccountantError`] for multipliers or δ out of range.
 pub fn cost(noise_multipliers: &[f64], delta: f64) -> Result<(f64, f64), AccountantError> {
@@ -98,8 +101,8 @@ pub fn cost(noise_multipliers: &[f64], delta: f64) -> Result<(f64, f64), Account
     ))
 }
 
-/// How often a reader of the file who guesses whether one contributor was used is right at most, where both are as likely:
-/// [`Accountant::best_guess`] of all releases together.
+/// How often a reader of the file who guesses whether one contributor was used is right at most,
+/// where both are as likely: [`Accountant::best_guess`] of all releases together.
 ///
 /// **Errors**: [`AccountantError`] for multipliers out of range.
 pub fn best_guess(noise_multipliers: &[f64]) -> Result<f64, AccountantError> {
@@ -122,7 +125,8 @@ pub fn event(noise_multiplier: f64) -> Event {
 
 /// Refuses a text that no label has.
 ///
-/// **Errors**: [`PriorFileError`] for one of more than 1,000 bytes, or with characters that are not seen.
+/// **Errors**: [`PriorFileError`] for one of more than 1,000 bytes, or with characters that are not
+/// seen.
 pub fn check_text(what: &str, text: Option<&str>) -> Result<(), PriorFileError> {
     match text.filter(|text| text.len() > TEXT_MAX || text.chars().any(is_unseen)) {
         Some(text) => Err(refuse(

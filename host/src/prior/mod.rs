@@ -1,9 +1,10 @@
 //! The prior file: what contributors learned in common, published once, with an ε written on it.
 //!
-//! A file is a public posterior N(w, Σ) of the weights of features φ(x) = L⁻¹k(P, x), P the landmarks, k the kernel and
-//! LLᵀ = k(P, P). It is a function of private releases, so whoever reads it costs nobody anything more. Its format is
-//! [safetensors](https://github.com/huggingface/safetensors), which numpy, JavaScript and C++ read: eight bytes of length,
-//! a JSON header, little-endian numbers.
+//! A file is a public posterior N(w, Σ) of the weights of features φ(x) = L⁻¹k(P, x), P the
+//! landmarks, k the kernel and LLᵀ = k(P, P). It is a function of private releases, so whoever
+//! reads it costs nobody anything more. Its format is
+//! [safetensors](https://github.com/huggingface/safetensors), which numpy, JavaScript and C++ read:
+//! eight bytes of length, a JSON header, little-endian numbers.
 //!
 //! | tensor | shape | what |
 //! |---|---|---|
@@ -11,10 +12,11 @@
 //! | `weights` | M | w |
 //! | `covariance` | M(M + 1)/2 | lower triangle of Σ, row by row |
 //!
-//! The header's `__metadata__` has `format`, `label` (a [`Label`] as JSON) and `digest`, SHA-256 of the label's text and of all
-//! tensors, in the order in which they stand. A signed file also has `key` (SubjectPublicKeyInfo) and `signature` (ECDSA on
-//! P-256, ASN.1, of SHA-256 of `format`, a line feed, `digest` and a line feed), both hexadecimal. A file whose signature does not
-//! fit is refused; without its signature the same label and numbers are the same bytes.
+//! The header's `__metadata__` has `format`, `label` (a [`Label`] as JSON) and `digest`, SHA-256 of
+//! the label's text and of all tensors, in the order in which they stand. A signed file also has
+//! `key` (SubjectPublicKeyInfo) and `signature` (ECDSA on P-256, ASN.1, of SHA-256 of `format`, a
+//! line feed, `digest` and a line feed), both hexadecimal. A file whose signature does not fit is
+//! refused; without its signature the same label and numbers are the same bytes.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -24,8 +26,8 @@
 //! | [`guide`] | a search that begins with a file |
 //! | [`worth`] | what a file is worth |
 //!
-//! The writer is our own because the bytes are to be the same for the same file, which that of the library does not promise
-//! for metadata.
+//! The writer is our own because the bytes are to be the same for the same file, which that of the
+//! library does not promise for metadata.
 
 mod bytes;
 pub mod context;
@@ -111,8 +113,8 @@ pub struct PriorFile {
 }
 
 impl PriorFile {
-    /// A file that nobody signed: landmarks in the unit box, M × D numbers, row by row; w, M numbers; the lower triangle of Σ,
-    /// M(M + 1)/2 numbers.
+    /// A file that nobody signed: landmarks in the unit box, M × D numbers, row by row; w, M
+    /// numbers; the lower triangle of Σ, M(M + 1)/2 numbers.
     ///
     /// **Errors**: [`PriorFileError`] naming the first entry that cannot be.
     pub fn new(
@@ -132,7 +134,8 @@ impl PriorFile {
         Ok(file)
     }
 
-    /// The file with a signature of `key`, in the place of any other. Its digest stays; the signature's bytes differ each time.
+    /// The file with a signature of `key`, in the place of any other. Its digest stays; the
+    /// signature's bytes differ each time.
     ///
     /// **Errors**: [`KeyError::Signature`].
     pub fn sign(mut self, key: &SigningKey) -> Result<Self, KeyError> {
@@ -218,8 +221,8 @@ impl PriorFile {
         bytes::write(&self.label, self.tensors(), self.signed.as_ref())
     }
 
-    /// All numbers in one row, as devices have them that read no file: ℓ, B, landmarks, weights, covariance
-    /// ([`PriorNumbers::read`](sordino_core::prior::PriorNumbers::read)).
+    /// All numbers in one row, as devices have them that read no file: ℓ, B, landmarks, weights,
+    /// covariance ([`PriorNumbers::read`](sordino_core::prior::PriorNumbers::read)).
     pub fn numbers(&self) -> Vec<f32> {
         let [landmarks, weights, covariance] = self.tensors();
         [
@@ -270,8 +273,9 @@ impl PriorFile {
     }
 }
 
-/// Points that cover a space, without repeats, in its numbers: what every reader of the space computes alike. All points of
-/// a space that has at most `count`; else what the first `count` of a Sobol' sequence fall on.
+/// Points that cover a space, without repeats, in its numbers: what every reader of the space
+/// computes alike. All points of a space that has at most `count`; else what the first `count` of a
+/// Sobol' sequence fall on.
 ///
 /// **Errors**: [`PriorFileError`] for a space that cannot be searched.
 pub fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError> {
@@ -295,8 +299,8 @@ pub fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError
     Ok(all)
 }
 
-/// Every point of a space of whole numbers and choices, the last axis fastest; nothing where there are more than `most`,
-/// or infinitely many.
+/// Every point of a space of whole numbers and choices, the last axis fastest; nothing where there
+/// are more than `most`, or infinitely many.
 fn all_points(core: &CoreSpace, most: u32) -> Option<Vec<Vec<f64>>> {
     let counts: Vec<u32> = core.axes().iter().map(Axis::count).collect::<Option<_>>()?;
     let total = counts

@@ -1,8 +1,10 @@
-//! Makes a prior file of studies that one party holds: contributions, charges, noise, posterior, label.
+//! Makes a prior file of studies that one party holds: contributions, charges, noise, posterior,
+//! label.
 //!
-//! A study is one contributor. Each release goes the way of every release here: joint vectors through the integer encoding
-//! of [`ServerHost`], a charge that the ledger holds before anything leaves, noise of the system. What is public (candidates,
-//! landmarks, virtual designs) is a function of the space and of numbers in this file alone.
+//! A study is one contributor. Each release goes the way of every release here: joint vectors
+//! through the integer encoding of [`ServerHost`], a charge that the ledger holds before anything
+//! leaves, noise of the system. What is public (candidates, landmarks, virtual designs) is a
+//! function of the space and of numbers in this file alone.
 
 use std::sync::Arc;
 
@@ -28,7 +30,8 @@ pub const POINTS_MAX: usize = 2000;
 /// The least δ that is refused is this share of 1/N.
 const DELTA_SHARE: f64 = 0.1;
 
-/// What one contributor knows: points in the space's numbers, one a parameter, and a value for each.
+/// What one contributor knows: points in the space's numbers, one a parameter, and a value for
+/// each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study {
     /// Its name among the others; not published.
@@ -220,7 +223,8 @@ fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Noise multipliers of the releases, equal shares of (ε, δ); what they cost, computed back from them, is at most ε.
+/// Noise multipliers of the releases, equal shares of (ε, δ); what they cost, computed back from
+/// them, is at most ε.
 ///
 /// **Errors**: [`PublishError::Budget`].
 pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishError> {
@@ -241,7 +245,8 @@ pub fn equal_noise_multipliers(
     let mu = total_mu(epsilon, delta)?;
     let mut out = vec![0.0; releases as usize];
     shares(mu, &vec![1.0; releases as usize], &mut out)?;
-    // Rounding may lead beyond ε by a few parts in 10¹⁶; a budget of exactly ε would refuse the file for it.
+    // Rounding may lead beyond ε by a few parts in 10¹⁶; a budget of exactly ε would refuse the
+    // file for it.
     let mut more = f64::EPSILON;
     while cost(&out, delta)?.0 > epsilon && more < 1e-6 {
         out.iter_mut()
@@ -273,8 +278,9 @@ pub fn check_budget(
 
 /// Publishes: `progress` is told each release that is made. The file is not written.
 ///
-/// **Privacy**: the posterior is a function of the releases, which cost what the label says; each is charged before it is
-/// drawn. What this returns besides (errors, the number of studies) is public: N is.
+/// **Privacy**: the posterior is a function of the releases, which cost what the label says; each
+/// is charged before it is drawn. What this returns besides (errors, the number of studies) is
+/// public: N is.
 ///
 /// **Errors**: [`PublishError`].
 ///
@@ -303,7 +309,8 @@ where
     Ok((published.file, published.ledger))
 }
 
-/// What is public of a publication before anybody contributes: a function of the space and of numbers, no study's.
+/// What is public of a publication before anybody contributes: a function of the space and of
+/// numbers, no study's.
 pub struct Prepared {
     publication: Publication,
     contributors: usize,
@@ -369,9 +376,11 @@ impl Prepared {
         &self.multipliers
     }
 
-    /// Publishes what the enrolled know; who is enrolled and has nothing to say is `None`, and counts as nothing.
+    /// Publishes what the enrolled know; who is enrolled and has nothing to say is `None`, and
+    /// counts as nothing.
     ///
-    /// **Errors**: [`PublishError`]; [`PublishError::Refused`] for another number of contributors than was prepared for.
+    /// **Errors**: [`PublishError`]; [`PublishError::Refused`] for another number of contributors
+    /// than was prepared for.
     pub fn publish<S: Sources, L>(
         &self,
         enrolled: &[Option<&Study>],
@@ -512,7 +521,8 @@ pub fn contributor(
 
 /// The file of the releases that were learned, which may be the first of those that are planned.
 ///
-/// **Errors**: [`PublishError::Refused`] for a text or a number that no label has; [`PublishError::Budget`].
+/// **Errors**: [`PublishError::Refused`] for a text or a number that no label has;
+/// [`PublishError::Budget`].
 pub fn file(
     publication: &Publication,
     context: &Context,
@@ -523,7 +533,8 @@ pub fn file(
     let (config, posterior) = (context.config(), &learned.posterior);
     let made = &multipliers[..multipliers.len().min(learned.releases as usize)];
     let (exact, replace_epsilon) = cost(made, publication.delta)?;
-    // The multipliers were found for this ε and certified at it; what is computed back from them is rounded up.
+    // The multipliers were found for this ε and certified at it; what is computed back from them is
+    // rounded up.
     let epsilon = exact.min(publication.epsilon);
     let narrow = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect::<Vec<_>>();
     let rows = posterior.covariance().chunks_exact(config.features());

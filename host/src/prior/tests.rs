@@ -229,7 +229,8 @@ fn a_signed_file_names_its_key_and_no_other_key_or_content_passes() {
     assert_eq!(plain.digest(), signed.digest());
     let read = PriorFile::parse(&signed.to_bytes()).unwrap();
     assert_eq!(read, signed);
-    // Another's key, another's signature, half of a signature, a changed label with the digest made right.
+    // Another's key, another's signature, half of a signature, a changed label with the digest made
+    // right.
     let text = String::from_utf8_lossy(&signed.to_bytes()).into_owned();
     let entry = |text: &str, name: &str| {
         text.split(&format!("\"{name}\":\""))
@@ -272,7 +273,8 @@ fn a_signed_file_names_its_key_and_no_other_key_or_content_passes() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A space with few points is covered by all of them, whatever its axes are; a larger one by what a sequence falls on.
+/// A space with few points is covered by all of them, whatever its axes are; a larger one by what a
+/// sequence falls on.
 #[test]
 fn a_small_space_is_covered_by_all_of_its_points() {
     let space = |text: &str| SpaceFile::parse("s", text).unwrap().space;
@@ -301,7 +303,8 @@ fn a_small_space_is_covered_by_all_of_its_points() {
     assert_eq!(real.len(), 300);
 }
 
-/// What verifies is what every reader of the format sees: the digest covers label and numbers, and nothing else may be there.
+/// What verifies is what every reader of the format sees: the digest covers label and numbers, and
+/// nothing else may be there.
 #[test]
 fn a_header_says_what_the_writer_would_and_nothing_else() {
     let bytes = file().to_bytes();
@@ -337,7 +340,8 @@ fn a_header_says_what_the_writer_would_and_nothing_else() {
         assert_eq!(refusal.what, what, "{to}: {refusal}");
     }
     assert!(PriorFile::parse(&bare("\"format\":", "\"format\":")).is_ok());
-    // Another text of the same label, with the digest made right: it would be shown under another digest than it was signed under.
+    // Another text of the same label, with the digest made right: it would be shown under another
+    // digest than it was signed under.
     let refusal = PriorFile::parse(&with("{\\\"space\\\":", "{ \\\"space\\\":")).unwrap_err();
     assert_eq!(
         (refusal.what.as_str(), refusal.found.as_str()),

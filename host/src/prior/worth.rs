@@ -1,8 +1,9 @@
 //! What a file is worth: a simulation on its own posterior, which costs no privacy.
 //!
-//! Newcomers' functions are drawn as the file believes them, f = φᵀv with v ~ N(w, Σ + hI). Each is searched on the same
-//! candidates with the file and without one. The file's first questions are worth as many evaluations as a search without it
-//! needs to come as near to the best candidate, on average.
+//! Newcomers' functions are drawn as the file believes them, f = φᵀv with v ~ N(w, Σ + hI). Each is
+//! searched on the same candidates with the file and without one. The file's first questions are
+//! worth as many evaluations as a search without it needs to come as near to the best candidate, on
+//! average.
 
 use serde_json::{Value, json};
 use sordino_core::linalg::{dot, lower, packed_len};
@@ -29,15 +30,17 @@ const WIDTH: usize = 32;
 /// What [`worth`] found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worth {
-    /// Mean regret after 1, 2, … questions with the file, in standard deviations of a contributor's values.
+    /// Mean regret after 1, 2, … questions with the file, in standard deviations of a contributor's
+    /// values.
     pub with: Vec<f64>,
     /// The same without.
     pub without: Vec<f64>,
 }
 
 impl Worth {
-    /// Evaluations saved: those that a search without the file needs beyond [`WITH`] to come as near as the file does with
-    /// that many; 0 if it does so with no more. [`WITHOUT`] − [`WITH`] stands for that many or more.
+    /// Evaluations saved: those that a search without the file needs beyond [`WITH`] to come as
+    /// near as the file does with that many; 0 if it does so with no more. [`WITHOUT`] − [`WITH`]
+    /// stands for that many or more.
     pub fn saved(&self) -> usize {
         let reached = self.with.last().copied().unwrap_or(f64::INFINITY);
         let needed = self
@@ -100,7 +103,8 @@ pub fn worth(file: &PriorFile) -> Result<Worth, GuideError> {
     Ok(sums)
 }
 
-/// The label as JSON, with what only the numbers say: digest, features, how a search reads the file, what it is worth.
+/// The label as JSON, with what only the numbers say: digest, features, how a search reads the
+/// file, what it is worth.
 ///
 /// **Errors**: as [`worth`].
 pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {

@@ -1,9 +1,9 @@
 //! What a [`Search`](super::Search) believes, and where it would look next.
 //!
-//! Core's optimizer works on a box, whose coordinates an [`Encoding`] makes of a point. Where all axes are real and searched,
-//! the question is the optimizer's. Elsewhere it is the best of a list of points that can be asked: of the candidates, or of
-//! [`POOL`] points that fill the space and of those around the best of them. Parameters that are given keep their value in all
-//! of them.
+//! Core's optimizer works on a box, whose coordinates an [`Encoding`] makes of a point. Where all
+//! axes are real and searched, the question is the optimizer's. Elsewhere it is the best of a list
+//! of points that can be asked: of the candidates, or of [`POOL`] points that fill the space and of
+//! those around the best of them. Parameters that are given keep their value in all of them.
 
 use std::sync::Arc;
 
@@ -115,7 +115,8 @@ impl Engine {
         self.encoding.coordinates(numbers)
     }
 
-    /// The same optimizer with room for more values, and that room; fits are made again where they were made.
+    /// The same optimizer with room for more values, and that room; fits are made again where they
+    /// were made.
     fn with_room(&self, more: usize) -> Result<(Inner, usize), OptimizerError> {
         let room = roomy(self.room, self.told.len() + more);
         if room == self.room {
@@ -137,7 +138,8 @@ impl Engine {
         Ok(())
     }
 
-    /// What is believed at these points; of no value nothing is, with an infinite standard deviation.
+    /// What is believed at these points; of no value nothing is, with an infinite standard
+    /// deviation.
     pub(super) fn predict(&self, points: &[Vec<f64>]) -> Result<Vec<Estimate>, OptimizerError> {
         if self.told.is_empty() {
             return Ok(vec![
@@ -245,8 +247,9 @@ impl Engine {
         })
     }
 
-    /// The best of the candidates that were not asked, or of a pool, which is the same at every question, and of points around
-    /// that: `choose` says which of a list. If all were asked, the first again.
+    /// The best of the candidates that were not asked, or of a pool, which is the same at every
+    /// question, and of points around that: `choose` says which of a list. If all were asked, the
+    /// first again.
     fn best_fresh(
         &self,
         known: &[Known],
@@ -334,8 +337,8 @@ impl Engine {
         (0..self.space.dim()).map(at).collect()
     }
 
-    /// A point beside another one: numbers move by up to `distance` of their side, at least to their neighbour half of the
-    /// time, and a choice changes with the probability `distance`.
+    /// A point beside another one: numbers move by up to `distance` of their side, at least to
+    /// their neighbour half of the time, and a choice changes with the probability `distance`.
     fn beside(&self, numbers: &[f64], distance: f64, stream: &mut Stream) -> Vec<f64> {
         let mut point = numbers.to_vec();
         for axis in self.space.searched() {

@@ -9,8 +9,9 @@ use super::error::{CAPACITY_MAX, SearchError, VALUE_MAX};
 use crate::prior::guide::Guide;
 use crate::space::Space;
 
-/// The same search as [`Search`](super::Search) over candidates, without names and without a list of what happened: what a site
-/// of a campaign asks, and a simulation of many of them. Larger values are better.
+/// The same search as [`Search`](super::Search) over candidates, without names and without a list
+/// of what happened: what a site of a campaign asks, and a simulation of many of them. Larger
+/// values are better.
 ///
 /// ```
 /// use sordino_host::search::Listed;
@@ -38,10 +39,11 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Before the first value, over these points in the space's numbers; with what others learned, if it begins with that.
+    /// Before the first value, over these points in the space's numbers; with what others learned,
+    /// if it begins with that.
     ///
-    /// **Errors**: [`SearchError`]: a space that core cannot search, one with parameters that are given with each question, no point or
-    /// too many.
+    /// **Errors**: [`SearchError`]: a space that core cannot search, one with parameters that are
+    /// given with each question, no point or too many.
     pub fn new(
         space: &Space,
         points: Arc<[Vec<f64>]>,
@@ -78,7 +80,8 @@ impl Listed {
 
     /// Tells the value of the point at this place; larger is better.
     ///
-    /// **Errors**: [`SearchError`] for a place that is none, a value that is no number or too large; nothing was changed then.
+    /// **Errors**: [`SearchError`] for a place that is none, a value that is no number or too
+    /// large; nothing was changed then.
     pub fn observe(&mut self, place: usize, value: f64) -> Result<(), SearchError> {
         let count = self.points.len();
         let point = self

@@ -1,13 +1,14 @@
-//! Questions and answers over a named [`Space`]: what `sordino optimize` and Python's `Optimizer` are made of.
+//! Questions and answers over a named [`Space`]: what `sordino optimize` and Python's `Optimizer`
+//! are made of.
 //!
-//! A search is the list of what happened, [`Event`]s: asked, told, failed. What is asked next is a function of that list
-//! and of the [`Head`], so a search that is read back from its file goes on as if nothing had happened. With several
-//! questions at a time, the list has them in the order in which they were asked and answered; the same order gives the
-//! same questions.
+//! A search is the list of what happened, [`Event`]s: asked, told, failed. What is asked next is a
+//! function of that list and of the [`Head`], so a search that is read back from its file goes on
+//! as if nothing had happened. With several questions at a time, the list has them in the order in
+//! which they were asked and answered; the same order gives the same questions.
 //!
-//! Questions under way count: the surrogate is told for them what it expects (the "kriging believer" of Ginsbourger, Le
-//! Riche and Carraro, 2010), so the next question is elsewhere. A question that failed counts as the worst value so far
-//! and is never part of the history.
+//! Questions under way count: the surrogate is told for them what it expects (the "kriging
+//! believer" of Ginsbourger, Le Riche and Carraro, 2010), so the next question is elsewhere. A
+//! question that failed counts as the worst value so far and is never part of the history.
 //!
 //! ```
 //! use serde_json::json;
@@ -138,7 +139,8 @@ pub struct Search {
 impl Search {
     /// Nothing asked yet.
     ///
-    /// **Errors**: [`SearchError`]: a space that core cannot search, a candidate that is none of its points.
+    /// **Errors**: [`SearchError`]: a space that core cannot search, a candidate that is none of
+    /// its points.
     pub fn new(head: Head) -> Result<Self, SearchError> {
         Self::begin(head, None)
     }
@@ -218,8 +220,8 @@ impl Search {
         &self.events
     }
 
-    /// The next question; `context` has the values of the parameters that are given, and no others. It is under way until
-    /// it is told or has failed.
+    /// The next question; `context` has the values of the parameters that are given, and no others.
+    /// It is under way until it is told or has failed.
     ///
     /// **Errors**: [`SearchError`]; nothing was asked then.
     pub fn ask(&mut self, context: &Value) -> Result<Point, SearchError> {
@@ -231,7 +233,8 @@ impl Search {
         Ok(point)
     }
 
-    /// Tells the value of a point, as the user counts; a question under way, or any other of the space.
+    /// Tells the value of a point, as the user counts; a question under way, or any other of the
+    /// space.
     ///
     /// **Errors**: [`SearchError`]; nothing was changed then.
     pub fn tell(&mut self, point: &Value, value: f64) -> Result<(), SearchError> {
@@ -317,8 +320,9 @@ impl Search {
         best.map(|(numbers, value)| (self.head.space.point(numbers), *value))
     }
 
-    /// The point to use: of the best posterior mean among those that were told, with mean and standard deviation of the
-    /// function there, as the user counts. Noise moves it less than [`Search::best`].
+    /// The point to use: of the best posterior mean among those that were told, with mean and
+    /// standard deviation of the function there, as the user counts. Noise moves it less than
+    /// [`Search::best`].
     ///
     /// **Errors**: [`SearchError::Surrogate`].
     pub fn recommend(&self) -> Result<Option<(Point, Estimate)>, SearchError> {
@@ -382,7 +386,8 @@ impl Search {
 
     /// The same of a search that began with this prior file.
     ///
-    /// **Errors**: as [`Search::parse`]; [`SearchError::OtherPrior`] for a search that began with another one, or without.
+    /// **Errors**: as [`Search::parse`]; [`SearchError::OtherPrior`] for a search that began with
+    /// another one, or without.
     pub fn parse_guided(text: &str, file: &PriorFile) -> Result<Self, SearchError> {
         Self::read(text, Some(file))
     }

@@ -1,4 +1,5 @@
-//! What a method keeps between two calls of its server: nothing but its configuration, or a posterior.
+//! What a method keeps between two calls of its server: nothing but its configuration, or a
+//! posterior.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ pub trait Hosted<T: Scalar> {
         Self: 'e;
     /// What is stored of it between two releases.
     type Stored: Serialize + DeserializeOwned;
-    /// Whether a release that the budget refuses refuses all that follow, so that the releases made are the first of a plan.
+    /// Whether a release that the budget refuses refuses all that follow, so that the releases made
+    /// are the first of a plan.
     const ENDS_WHEN_REFUSED: bool;
 
     /// Its estimator, for one call.
@@ -28,7 +30,8 @@ pub trait Hosted<T: Scalar> {
     /// **Errors**: the method's, for numbers that do not fit each other.
     fn estimator(&mut self) -> Result<Self::Estimator<'_>, ServerError>;
 
-    /// Numbers of the last release that agents are still to be sent, and that are therefore stored with the server.
+    /// Numbers of the last release that agents are still to be sent, and that are therefore stored
+    /// with the server.
     fn broadcast_len(&self) -> usize;
 
     /// What is to be stored.
@@ -118,7 +121,8 @@ impl<T: Scalar, C: WithPublic<T>> Population<T, C> {
         })
     }
 
-    /// The same for agents that keep the posterior themselves: they are sent the released sums, which are therefore stored.
+    /// The same for agents that keep the posterior themselves: they are sent the released sums,
+    /// which are therefore stored.
     pub fn that_sends_sums(self) -> Self {
         Population {
             sends_sums: true,

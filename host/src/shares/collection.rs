@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::federated::shares::{Contributor, Modulus, Opened, ShareError, ShareSum};
 
-/// What a leader asks its helper: the masks of which agents, of which attempts, for which epoch of which run.
+/// What a leader asks its helper: the masks of which agents, of which attempts, for which epoch of
+/// which run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
@@ -49,7 +50,8 @@ pub enum QuestionError {
 
 /// The shares of one epoch as they come in: their sum, and whose they are. No share is kept.
 ///
-/// **Cost**: 8 bytes for each agent that is enrolled; a share is added without a search or an allocation.
+/// **Cost**: 8 bytes for each agent that is enrolled; a share is added without a search or an
+/// allocation.
 pub struct Collection {
     run: Digest,
     epoch: u32,
@@ -61,7 +63,8 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Before the first share of an epoch in which `agents` are enrolled and contribute `numbers` each.
+    /// Before the first share of an epoch in which `agents` are enrolled and contribute `numbers`
+    /// each.
     pub fn new(run: Digest, epoch: u32, agents: u32, numbers: usize, modulus: Modulus) -> Self {
         let attempts = vec![None; agents as usize];
         Collection {
@@ -120,8 +123,8 @@ impl Collection {
     }
 }
 
-/// A question that was asked, or is about to be, with the sum of its shares. A leader stores it before it asks, and asks the
-/// same again when it was restarted: the helper answers no other.
+/// A question that was asked, or is about to be, with the sum of its shares. A leader stores it
+/// before it asks, and asks the same again when it was restarted: the helper answers no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {

@@ -14,7 +14,8 @@ use crate::files::{FileError, write_atomically};
 use crate::ledger::{Budgeted, Deferred, Ledger, LedgerError, Mark, Planned};
 use crate::server::Sources;
 
-/// What a helper agreed on: public numbers, its own copy of them. No number of a question is believed.
+/// What a helper agreed on: public numbers, its own copy of them. No number of a question is
+/// believed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HelperPlan {
     run: Digest,
@@ -121,7 +122,8 @@ pub enum HelperError {
 
 /// Where a helper keeps what it answered.
 pub trait Keep {
-    /// Stores it whole or not at all. An `Ok` is a promise: a helper that is opened again begins with these bytes.
+    /// Stores it whole or not at all. An `Ok` is a promise: a helper that is opened again begins
+    /// with these bytes.
     ///
     /// **Errors**: [`FileError`]; the helper sends nothing then.
     fn keep(&mut self, stored: &[u8]) -> Result<(), FileError>;
@@ -206,8 +208,8 @@ where
     ///
     /// **Parameters**: `keys`, one for each agent that is enrolled.
     ///
-    /// **Errors**: [`HelperError::Stored`], [`HelperError::OtherRun`]; [`HelperError::OtherLedger`] unless the ledger holds a
-    /// charge for each stored answer and no other; those of the ledger.
+    /// **Errors**: [`HelperError::Stored`], [`HelperError::OtherRun`]; [`HelperError::OtherLedger`]
+    /// unless the ledger holds a charge for each stored answer and no other; those of the ledger.
     pub fn open(
         plan: HelperPlan,
         keys: Vec<Option<HelperKey>>,
@@ -250,13 +252,15 @@ where
         })
     }
 
-    /// Makes the key of an agent known that was not enrolled when this helper was opened; of one that was, the key stays.
+    /// Makes the key of an agent known that was not enrolled when this helper was opened; of one
+    /// that was, the key stays.
     ///
-    /// **Parameters**: `key` made of a public key that no other agent has ([`Helper`] sees no public keys, so the caller
-    /// compares them).
+    /// **Parameters**: `key` made of a public key that no other agent has ([`Helper`] sees no
+    /// public keys, so the caller compares them).
     ///
-    /// **Privacy**: two agents with one public key have one mask, so a leader that enrolled one agent's key a second time would
-    /// see that agent's contribution at twice the norm that is charged.
+    /// **Privacy**: two agents with one public key have one mask, so a leader that enrolled one
+    /// agent's key a second time would see that agent's contribution at twice the norm that is
+    /// charged.
     ///
     /// **Errors**: [`HelperError::Unknown`] for an agent that the plan does not have.
     pub fn enrol(&mut self, agent: u32, key: HelperKey) -> Result<(), HelperError> {
@@ -273,7 +277,8 @@ where
         Ok(())
     }
 
-    /// The answer to a question: the one that was given before, or a new one that is charged and stored before it is returned.
+    /// The answer to a question: the one that was given before, or a new one that is charged and
+    /// stored before it is returned.
     ///
     /// **Errors**: [`HelperError`]; a refusal of a question, or by the budget, charges nothing.
     pub fn answer(&mut self, question: &Question) -> Result<Vec<u8>, HelperError> {
@@ -342,7 +347,8 @@ where
         let (charge, charged) = open.close(release);
         let receipt = self.ledger.append(charge)?;
         let mut bytes = vec![0; modulus.share_len(self.plan.numbers)];
-        // A failure from here on leaves a planned charge that was never stored, beside an answer that nobody saw.
+        // A failure from here on leaves a planned charge that was never stored, beside an answer
+        // that nobody saw.
         self.broken = true;
         charged.answer(receipt, source, &mut bytes)?;
         self.broken = false;

@@ -10,7 +10,8 @@ use crate::entropy::{self, NoEntropy};
 use crate::files::{create_privately, read_bounded};
 use crate::signature::KeyError;
 
-/// The X25519 key in this file, 32 bytes. A missing file is made, whole or not at all, and only its owner may read it.
+/// The X25519 key in this file, 32 bytes. A missing file is made, whole or not at all, and only its
+/// owner may read it.
 ///
 /// **Errors**: [`KeyError`]; [`KeyError::Signature`] if the system has no randomness.
 pub fn open_key(path: &Path) -> Result<SecretKey, KeyError> {

@@ -5,8 +5,9 @@ use sordino_core::space::{Axis, Space};
 
 /// How the axes of a space become coordinates of the unit box.
 ///
-/// An axis of numbers, an order or a choice of two is one coordinate. A category of three choices or more is one coordinate a
-/// choice, 0 or 1, as long as all of them fit in [`DIM_MAX`], so that no two choices are nearer to each other than others.
+/// An axis of numbers, an order or a choice of two is one coordinate. A category of three choices
+/// or more is one coordinate a choice, 0 or 1, as long as all of them fit in [`DIM_MAX`], so that
+/// no two choices are nearer to each other than others.
 ///
 /// ```
 /// use sordino_core::space::{Axis, Space};

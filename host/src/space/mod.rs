@@ -1,7 +1,8 @@
 //! What is searched, with names: the parameters of a `space.toml`, or of a program.
 //!
-//! One domain for `sordino tune`, `sordino optimize` and Python. [`read`] reads the file; a [`Space`] takes points as JSON
-//! objects in the user's units to numbers of [`sordino_core::space`] and back, and to the environment of a command.
+//! One domain for `sordino tune`, `sordino optimize` and Python. [`read`] reads the file; a
+//! [`Space`] takes points as JSON objects in the user's units to numbers of [`sordino_core::space`]
+//! and back, and to the environment of a command.
 //!
 //! ```
 //! let file = sordino_host::space::SpaceFile::parse("space.toml", "
@@ -422,7 +423,8 @@ impl Space {
             .map(|numbers| numbers.into_iter().flatten().collect())
     }
 
-    /// The numbers of those parameters that are given with a question; `None` for those that are searched.
+    /// The numbers of those parameters that are given with a question; `None` for those that are
+    /// searched.
     ///
     /// **Errors**: as [`Space::numbers`]; a value for a parameter that is searched is refused too.
     pub fn context(&self, point: &Value) -> Result<Vec<Option<f64>>, SpaceError> {

@@ -1,7 +1,7 @@
 //! Reads a `space.toml`: one reader for every command that searches, with one set of refusals.
 //!
-//! A refusal names the file, line and column, the key, and what is admissible there; an unknown key also the one that was
-//! probably meant.
+//! A refusal names the file, line and column, the key, and what is admissible there; an unknown key
+//! also the one that was probably meant.
 
 use std::fmt;
 

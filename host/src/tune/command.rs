@@ -1,4 +1,5 @@
-//! One run of the user's own command: parameters in, the last line of its output out, or what went wrong.
+//! One run of the user's own command: parameters in, the last line of its output out, or what went
+//! wrong.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -12,8 +13,8 @@ use super::stop::Stop;
 
 /// The end of the output that is kept: the score is its last line.
 const TAIL: usize = 1 << 16;
-/// How long the descendants of a command that has ended may hold its output open, and how long a command that is asked to
-/// end may take.
+/// How long the descendants of a command that has ended may hold its output open, and how long a
+/// command that is asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why a run gave no score.
@@ -22,7 +23,8 @@ pub enum Failure {
     /// The system could not start it.
     #[error("could not be started: {0}")]
     NotStarted(String),
-    /// It ran longer than allowed and was killed, with everything it had started in its process group.
+    /// It ran longer than allowed and was killed, with everything it had started in its process
+    /// group.
     #[error("ran out of time and was killed")]
     TimeOut,
     /// It ended with this code; none if a signal ended it.
@@ -66,15 +68,16 @@ pub struct Job<'a> {
     pub variables: &'a [(String, String)],
     /// How long it may take.
     pub time_max: Duration,
-    /// Let its standard error through; otherwise it is discarded, because training programs print scores there.
+    /// Let its standard error through; otherwise it is discarded, because training programs print
+    /// scores there.
     pub show_errors: bool,
 }
 
-/// Runs a command in a process group of its own, which ends with it, and gives the last line of its standard output that
-/// is not empty.
+/// Runs a command in a process group of its own, which ends with it, and gives the last line of its
+/// standard output that is not empty.
 ///
-/// The command stays unreaped until its group was killed: until then the system gives the group's number to nobody
-/// else. What leaves the group (`setsid`) is out of reach.
+/// The command stays unreaped until its group was killed: until then the system gives the group's
+/// number to nobody else. What leaves the group (`setsid`) is out of reach.
 ///
 /// **Errors**: [`Failure`].
 pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
@@ -181,7 +184,8 @@ fn tail(stdout: &mut impl Read) -> String {
             Ok(0) => break,
             Ok(count) => kept.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // A pipe that cannot be read is at its end: the score is then missing or what came before.
+            // A pipe that cannot be read is at its end: the score is then missing or what came
+            // before.
             Err(_) => return String::new(),
         }
         if kept.len() > 2 * TAIL {
@@ -264,8 +268,8 @@ mod tests {
         assert_eq!(of("sleep 600 & echo 1"), Err(Failure::TimeOut));
     }
 
-    /// Hygiene 15: the group was killed by a number that could already belong to another. And what a command leaves in
-    /// the background ends with it, also if nobody waits for its output.
+    /// Hygiene 15: the group was killed by a number that could already belong to another. And what
+    /// a command leaves in the background ends with it, also if nobody waits for its output.
     #[test]
     fn mended_the_group_ends_with_its_command() {
         let file = std::env::temp_dir().join(format!("sordino-left-{}", std::process::id()));

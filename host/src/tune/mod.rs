@@ -1,5 +1,5 @@
-//! Tuning a user's training command: candidates in, scores out. [`sordino_core::output::Publisher`] decides what leaves;
-//! nothing here prints a score.
+//! Tuning a user's training command: candidates in, scores out. [`sordino_core::output::Publisher`]
+//! decides what leaves; nothing here prints a score.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -47,8 +47,9 @@ pub type Outcome = Result<Value, Failure>;
 pub struct Interrupted;
 
 impl Plan<'_> {
-    /// Evaluates every candidate, even if others fail. The results are in the order of the candidates, however many run at a
-    /// time. `done` is called after each run with the number of runs done and, if this one failed, the reason.
+    /// Evaluates every candidate, even if others fail. The results are in the order of the
+    /// candidates, however many run at a time. `done` is called after each run with the number of
+    /// runs done and, if this one failed, the reason.
     ///
     /// **Errors**: [`Interrupted`].
     pub fn evaluate(

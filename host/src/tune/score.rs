@@ -1,12 +1,14 @@
-//! What a command prints on its last line, read as a score under rules that are public before anything runs.
+//! What a command prints on its last line, read as a score under rules that are public before
+//! anything runs.
 //!
-//! **Rounding.** A promised mean moves by at most s = range/records. Printed with d decimals it moves by up to
-//! s + 10⁻ᵈ. So every score must be printed with at least [`decimals_needed`] decimals, the fewest with 10⁻ᵈ ≤ s, and
-//! the sensitivity that noise is scaled to includes the step ([`records_covered`]), and that of a double where scores are so
-//! far from 0 that it is not negligible. Trailing zeros count, because
-//! nothing distinguishes 0.871 rounded from 0.871 exact. A format with a fixed number of decimals passes for all
-//! data; one that drops zeros fails depending on the data, and then the candidate has failed as in a crash: nothing is
-//! released, and the failure is visible and not accounted for.
+//! **Rounding.** A promised mean moves by at most s = range/records. Printed with d decimals it
+//! moves by up to s + 10⁻ᵈ. So every score must be printed with at least [`decimals_needed`]
+//! decimals, the fewest with 10⁻ᵈ ≤ s, and the sensitivity that noise is scaled to includes the
+//! step ([`records_covered`]), and that of a double where scores are so far from 0 that it is not
+//! negligible. Trailing zeros count, because nothing distinguishes 0.871 rounded from 0.871 exact.
+//! A format with a fixed number of decimals passes for all data; one that drops zeros fails
+//! depending on the data, and then the candidate has failed as in a crash: nothing is released, and
+//! the failure is visible and not accounted for.
 
 use super::command::Failure;
 
@@ -43,9 +45,10 @@ fn last_place(decimals: u32) -> f64 {
     format!("1e-{decimals}").parse().unwrap_or(f64::INFINITY)
 }
 
-/// The largest number of records whose promise covers range/records + 10⁻ᵈ, the step of the last decimal included, for
-/// scores in [low, high]. A decimal number that is read as a double moves by up to half a unit in its last place; where
-/// that unit is above 2⁻¹³ of the rest it is added. (Below it is within the level that the scale itself adds.)
+/// The largest number of records whose promise covers range/records + 10⁻ᵈ, the step of the last
+/// decimal included, for scores in [low, high]. A decimal number that is read as a double moves by
+/// up to half a unit in its last place; where that unit is above 2⁻¹³ of the rest it is added.
+/// (Below it is within the level that the scale itself adds.)
 pub fn records_covered((low, high): (f64, f64), records: u32, decimals: u32) -> u32 {
     let (range, largest) = (high - low, low.abs().max(high.abs()));
     let (moved, unit) = (
@@ -67,7 +70,8 @@ pub fn records_covered((low, high): (f64, f64), records: u32, decimals: u32) -> 
 impl Reading {
     /// Reads a last line.
     ///
-    /// **Errors**: [`Failure::NoNumber`], [`Failure::NotFinite`], [`Failure::Decimals`], [`Failure::NoFraction`].
+    /// **Errors**: [`Failure::NoNumber`], [`Failure::NotFinite`], [`Failure::Decimals`],
+    /// [`Failure::NoFraction`].
     pub fn read(self, line: &str) -> Result<Value, Failure> {
         match self {
             Reading::Number => number(line).map(Value::Number),
@@ -170,8 +174,8 @@ mod tests {
         assert_eq!(Reading::Number.read("0.9"), Ok(Value::Number(0.9)));
     }
 
-    /// The printed score of a mean of right/wrong records never moves further than the sensitivity it is noised for.
-    /// Control: with the promise alone it does, at 3,000 and at 30,000 records.
+    /// The printed score of a mean of right/wrong records never moves further than the sensitivity
+    /// it is noised for. Control: with the promise alone it does, at 3,000 and at 30,000 records.
     #[test]
     fn mended_the_sensitivity_covers_the_last_decimal() {
         let mut beyond_the_promise = Vec::new();
@@ -208,8 +212,9 @@ mod tests {
         assert_eq!(records_covered((0.0, 1.0), 1, 0), 1);
     }
 
-    /// Scores of a range far from 0: before the mend the double nearest to a printed score moved by sixty times of what the
-    /// noise was scaled to. Control: the sensitivity without a double's step is exceeded.
+    /// Scores of a range far from 0: before the mend the double nearest to a printed score moved by
+    /// sixty times of what the noise was scaled to. Control: the sensitivity without a double's
+    /// step is exceeded.
     #[test]
     fn mended_the_sensitivity_covers_what_a_double_can_say() {
         let records = 1_000_000;

@@ -33,7 +33,8 @@ const CANDIDATES: u32 = 24;
 /// The most candidates of a list: each is a run of the command.
 const CANDIDATES_MAX: usize = 100_000;
 
-/// The number at `unit` ∈ [0, 1] of the way, on a logarithmic scale if that is wanted: the same bits on every machine.
+/// The number at `unit` ∈ [0, 1] of the way, on a logarithmic scale if that is wanted: the same
+/// bits on every machine.
 fn between(low: f64, high: f64, log: bool, unit: f64) -> f64 {
     let value = match log {
         true => Scalar::exp(Scalar::ln(low) + unit * Scalar::ln(high / low)),

@@ -1,8 +1,10 @@
-//! SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end a training command in an orderly way instead of leaving it behind.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end a training command in an orderly way instead of
+//! leaving it behind.
 //!
-//! A training command runs in a process group of its own, so that no signal of the terminal reaches it: the process that
-//! started it must pass the signal on. The signals are blocked in every thread and awaited by one, so nothing runs inside a
-//! signal handler. Children do not inherit the mask: the standard library clears it before it starts them.
+//! A training command runs in a process group of its own, so that no signal of the terminal reaches
+//! it: the process that started it must pass the signal on. The signals are blocked in every thread
+//! and awaited by one, so nothing runs inside a signal handler. Children do not inherit the mask:
+//! the standard library clears it before it starts them.
 
 use std::io;
 use std::sync::Arc;
@@ -22,9 +24,9 @@ impl Stop {
         Arc::default()
     }
 
-    /// Takes over the four signals for the rest of the program; one that is ignored stays ignored (`nohup`). To be
-    /// called before any other thread exists. The first asks commands to end, the second kills them, the third ends
-    /// this program on the spot.
+    /// Takes over the four signals for the rest of the program; one that is ignored stays ignored
+    /// (`nohup`). To be called before any other thread exists. The first asks commands to end, the
+    /// second kills them, the third ends this program on the spot.
     ///
     /// **Errors**: those of the system.
     pub fn on_signals() -> io::Result<Arc<Stop>> {

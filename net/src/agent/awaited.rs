@@ -18,7 +18,8 @@ pub(super) const TOLD_AFTER: Duration = Duration::from_secs(2);
 pub enum Awaited {
     /// The server, which does not answer.
     Server {
-        /// The pause before the next attempt; later ones grow to ten seconds, or to what the server says.
+        /// The pause before the next attempt; later ones grow to ten seconds, or to what the server
+        /// says.
         next: Duration,
         /// Why it does not answer.
         error: String,
@@ -185,8 +186,8 @@ impl Teller {
         }
     }
 
-    /// Tells what is awaited while the server has nothing new: agents, where it says how many have joined, else the end of
-    /// the round.
+    /// Tells what is awaited while the server has nothing new: agents, where it says how many have
+    /// joined, else the end of the round.
     pub(super) fn waits(&mut self, agreement: &Agreement, have: &Have, joined: Option<u32>) {
         let (announced, agents) = (agreement.announced, agreement.protocol.agents());
         // Before the first frame there is no round.
@@ -216,7 +217,8 @@ impl Teller {
     }
 }
 
-/// Asks for the frame after those that the agent has, and tells what is awaited if there is no answer soon.
+/// Asks for the frame after those that the agent has, and tells what is awaited if there is no
+/// answer soon.
 ///
 /// **Errors**: [`LinkError`].
 pub(super) async fn ask(

@@ -8,7 +8,8 @@ use crate::cost::Cost;
 use crate::party::{Number, Party};
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
-    /// Writes every contribution into this count before it leaves; what the agent gave already is taken over.
+    /// Writes every contribution into this count before it leaves; what the agent gave already is
+    /// taken over.
     ///
     /// **Errors**: [`AgentEnd`].
     pub fn counting(&mut self, mut count: Contributions) -> Result<(), AgentEnd> {
@@ -24,7 +25,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         Ok(())
     }
 
-    /// Writes down that it gives to this release, if there is a count; false if that is more than it agreed to.
+    /// Writes down that it gives to this release, if there is a count; false if that is more than
+    /// it agreed to.
     pub(super) fn counts(&mut self, release: u32) -> Result<bool, AgentEnd> {
         if self.count.is_none() {
             return Ok(true);

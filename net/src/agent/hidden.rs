@@ -8,7 +8,8 @@ use crate::party::{Number, Party};
 use crate::shares;
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
-    /// What hides its contributions where there are two servers: without it nothing is given to them.
+    /// What hides its contributions where there are two servers: without it nothing is given to
+    /// them.
     pub fn mask(&mut self, masks: Option<Masks>) {
         self.masks = masks;
     }

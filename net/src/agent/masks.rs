@@ -64,7 +64,8 @@ pub enum MaskError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The contribution does not become integers, or there is no mask for it, or that it is used cannot be stored.
+    /// The contribution does not become integers, or there is no mask for it, or that it is used
+    /// cannot be stored.
     #[error(transparent)]
     Hide(#[from] HideError<FileError>),
     /// Two servers, and no key of a helper.
@@ -165,7 +166,8 @@ impl Masks {
         self.public
     }
 
-    /// The share of a contribution to the release of an epoch, behind its attempt, appended to a frame. The attempt is stored first.
+    /// The share of a contribution to the release of an epoch, behind its attempt, appended to a
+    /// frame. The attempt is stored first.
     ///
     /// **Errors**: [`MaskError`]; nothing was appended then.
     pub(super) fn append<T: Scalar>(

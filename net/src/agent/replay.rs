@@ -1,7 +1,8 @@
 //! A journal replayed: the same frames in, the same queries and uploads out.
 //!
-//! Terms, seed, frames and values come from the folder; every query and every upload is computed again and compared, as is
-//! the agent's file at the end. The first line that differs is named. Nothing is written.
+//! Terms, seed, frames and values come from the folder; every query and every upload is computed
+//! again and compared, as is the agent's file at the end. The first line that differs is named.
+//! Nothing is written.
 
 use std::path::{Path, PathBuf};
 

@@ -37,7 +37,8 @@ struct Stored<S> {
     journal: Mark,
 }
 
-/// In what an agent's file differs from who goes on with it. The terms that it was begun under lie beside it.
+/// In what an agent's file differs from who goes on with it. The terms that it was begun under lie
+/// beside it.
 fn differs(
     file: &Path,
     [begun, now]: [u32; 2],
@@ -66,8 +67,9 @@ fn differs(
     Some(known.unwrap_or_else(|| Difference::of_digests(terms, &agreement.digest())))
 }
 
-/// Whether the file of what all have learned is there: whatever happens to the server, it is not lost. It is no part of what the
-/// agent needs, so the agent goes on where it cannot be written, and tries again with its next step.
+/// Whether the file of what all have learned is there: whatever happens to the server, it is not
+/// lost. It is no part of what the agent needs, so the agent goes on where it cannot be written,
+/// and tries again with its next step.
 fn is_stored(learned: &PriorFile, path: &Path) -> bool {
     if PriorFile::load(path).is_ok_and(|there| there.digest() == learned.digest()) {
         return true;
@@ -83,10 +85,11 @@ fn is_stored(learned: &PriorFile, path: &Path) -> bool {
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
-    /// Goes on from this file, or begins it and its journal, `.journal` in place of the file's extension.
+    /// Goes on from this file, or begins it and its journal, `.journal` in place of the file's
+    /// extension.
     ///
-    /// The file is stored as soon as the journal has its first line: a journal with more lines and no file beside it is one
-    /// that lost its file, and is not written over.
+    /// The file is stored as soon as the journal has its first line: a journal with more lines and
+    /// no file beside it is one that lost its file, and is not written over.
     pub(super) fn keep(&mut self, file: PathBuf, seed: RunSeed) -> Result<(), AgentEnd> {
         let path = file.with_extension("journal");
         match read_bounded(&file, BYTES_MAX) {
@@ -167,7 +170,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         Ok(stored.journal)
     }
 
-    /// Makes everything durable that a restart needs: the journal first, then the file that counts its lines.
+    /// Makes everything durable that a restart needs: the journal first, then the file that counts
+    /// its lines.
     pub(super) fn store(&mut self) -> Result<(), AgentEnd> {
         let used = 2 * self.standing().observations as usize;
         let (Some(path), Some(journal)) = (&self.file, &mut self.journal) else {

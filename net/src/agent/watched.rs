@@ -1,4 +1,5 @@
-//! What a rehearsal wants to know about an agent besides its uploads; never present in a real federation.
+//! What a rehearsal wants to know about an agent besides its uploads; never present in a real
+//! federation.
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Protocol;
@@ -39,7 +40,8 @@ impl<T: Scalar> Watched<T> {
             .push((candidate, T::from_f64(measured), best.max(value)));
     }
 
-    /// Appends the steps of an epoch that ended with this upload, and as many empty ones as there is room for.
+    /// Appends the steps of an epoch that ended with this upload, and as many empty ones as there
+    /// is room for.
     pub(super) fn append(&self, agent: u32, epoch: u32, upload: &[T], frame: &mut Vec<u8>) {
         let end = frame.len() + SLOT_BYTES * steps_max(&self.protocol);
         for step in steps(&self.protocol, epoch) {

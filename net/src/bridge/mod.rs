@@ -1,16 +1,19 @@
-//! A bridge over an MQTT 5 broker, for sites that have one: connections to the server, carried as messages.
+//! A bridge over an MQTT 5 broker, for sites that have one: connections to the server, carried as
+//! messages.
 //!
 //! ```text
 //! agent ── TLS ──> near end ── messages ──> broker ── messages ──> far end ── TLS ──> door
 //! ```
 //!
-//! The bridge carries bytes and knows nothing of what they say: it is **TLS between the agent and the server**, with the keys that
-//! both pin, so a frame's sender is identified just as without a broker. The broker, and anyone else who can
-//! publish, may drop, delay, double and make up messages: that breaks connections, which are made again, and costs rounds.
-//! They see times and lengths, and no content.
+//! The bridge carries bytes and knows nothing of what they say: it is **TLS between the agent and
+//! the server**, with the keys that both pin, so a frame's sender is identified just as without a
+//! broker. The broker, and anyone else who can publish, may drop, delay, double and make up
+//! messages: that breaks connections, which are made again, and costs rounds. They see times and
+//! lengths, and no content.
 //!
-//! Messages have quality of service 0 and sessions are clean: what is lost is sent again by [`segments`], so nothing depends
-//! on what a broker stores, on its queues or on its acknowledgements, which say nothing about the server.
+//! Messages have quality of service 0 and sessions are clean: what is lost is sent again by
+//! [`segments`], so nothing depends on what a broker stores, on its queues or on its
+//! acknowledgements, which say nothing about the server.
 //!
 //! | topic | what |
 //! |---|---|
@@ -54,7 +57,8 @@ pub struct Broker {
     pub port: u16,
     /// User and password, if it asks for them.
     pub credentials: Option<(String, String)>,
-    /// Distinguishes this bridge from others on the broker: NAME in its topics, of letters, digits and `-`.
+    /// Distinguishes this bridge from others on the broker: NAME in its topics, of letters, digits
+    /// and `-`.
     pub name: String,
 }
 
@@ -133,7 +137,8 @@ impl Line {
         loop {
             match events.poll().await {
                 Ok(Event::Incoming(Packet::ConnAck(_))) => {
-                    // The queue has room right after connecting, or the next connection tries again.
+                    // The queue has room right after connecting, or the next connection tries
+                    // again.
                     drop(self.client.try_subscribe(filter.clone(), QoS::AtMostOnce));
                 }
                 Ok(Event::Incoming(Packet::Publish(message))) => {
@@ -196,7 +201,8 @@ pub async fn near(listener: TcpListener, broker: Broker) -> Result<(), NoEntropy
     }
 }
 
-/// The server's end: makes a connection to this address for every one that a near end carries. It never ends.
+/// The server's end: makes a connection to this address for every one that a near end carries. It
+/// never ends.
 ///
 /// **Errors**: [`NoEntropy`].
 pub async fn far(to: String, broker: Broker) -> Result<(), NoEntropy> {

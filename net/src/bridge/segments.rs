@@ -1,10 +1,11 @@
-//! A stream of bytes over messages that may be lost, doubled or overtaken: numbered segments, acknowledged and sent again.
-//! A pure state machine; time is an input.
+//! A stream of bytes over messages that may be lost, doubled or overtaken: numbered segments,
+//! acknowledged and sent again. A pure state machine; time is an input.
 //!
-//! **Layout** of a segment: kind (1 byte), number (u32, little-endian), acknowledged (u32: all numbers below), data.
+//! **Layout** of a segment: kind (1 byte), number (u32, little-endian), acknowledged (u32: all
+//! numbers below), data.
 //!
-//! The stream is as trustworthy as the messages: a broker that changes them changes the stream. So TLS is sent through it,
-//! which notices.
+//! The stream is as trustworthy as the messages: a broker that changes them changes the stream. So
+//! TLS is sent through it, which notices.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,8 @@ use sordino_core::federated::exchange::Millis;
 const WINDOW: usize = 8;
 /// Data of a segment at most, in bytes.
 pub const DATA_MAX: usize = 4096;
-/// After this long without an acknowledgement segments are sent again, the next time after twice as long.
+/// After this long without an acknowledgement segments are sent again, the next time after twice as
+/// long.
 const RESEND_MS: u64 = 200;
 /// And after this long at most.
 const RESEND_MAX_MS: u64 = 3000;
@@ -202,7 +204,8 @@ mod tests {
     use super::*;
     use sordino_core::random::Stream;
 
-    /// Two ends and messages of which a third is lost, a third doubled, and any two may change places.
+    /// Two ends and messages of which a third is lost, a third doubled, and any two may change
+    /// places.
     #[test]
     fn a_stream_survives_whatever_happens_to_its_messages() {
         for seed in 0..40 {

@@ -7,7 +7,8 @@ use tokio::net::TcpListener;
 use super::common;
 use crate::bridge::{self, Broker};
 
-/// The environment variable that holds the broker's password: everybody on a machine can see arguments.
+/// The environment variable that holds the broker's password: everybody on a machine can see
+/// arguments.
 const PASSWORD: &str = "SORDINO_BROKER_PASSWORD";
 
 /// Which broker, for all commands that use one.

@@ -111,7 +111,8 @@ impl Campaign {
         }
     }
 
-    /// The terms of the campaign that searches this space; budget and δ of `announced` are the campaign's own.
+    /// The terms of the campaign that searches this space; budget and δ of `announced` are the
+    /// campaign's own.
     ///
     /// **Errors**: bad input, by the name of the option.
     pub fn terms(

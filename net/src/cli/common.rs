@@ -1,4 +1,5 @@
-//! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they use.
+//! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they
+//! use.
 
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +19,8 @@ use crate::identity::Certified;
 use crate::progress::note;
 pub use sordino_experiment::command_line::number::duration;
 
-/// A federated scenario by its name or file, reduced to the one method that is asked for, and that method.
+/// A federated scenario by its name or file, reduced to the one method that is asked for, and that
+/// method.
 pub fn scenario(
     name: &str,
     settings: &[String],
@@ -85,7 +87,8 @@ pub fn authority(path: &Path) -> Result<Vec<u8>, CliError> {
         .map_err(|error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error))))
 }
 
-/// A certificate and its key, as the arguments name them. If others on this machine may read the key, that is told.
+/// A certificate and its key, as the arguments name them. If others on this machine may read the
+/// key, that is told.
 pub fn certified(certificate: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Certified> {
     let (certificate, key) = (certificate?.clone(), key?.clone());
     let mode = std::fs::metadata(&key)
@@ -113,8 +116,9 @@ pub fn wait<R>(work: impl Future<Output = R>) -> Result<R, CliError> {
     Ok(done)
 }
 
-/// Waits for this to end, or for somebody to stop the process: none after SIGTERM, which is how systemd and containers end one,
-/// and which the first process of a container gets only if it asks for it.
+/// Waits for this to end, or for somebody to stop the process: none after SIGTERM, which is how
+/// systemd and containers end one, and which the first process of a container gets only if it asks
+/// for it.
 ///
 /// **Errors**: exit code 1 after Ctrl-C.
 pub fn wait_or_stop<R>(work: impl Future<Output = R>) -> Result<Option<R>, CliError> {

@@ -22,7 +22,8 @@ const FORM: &str = "https://HOST:PORT/v1/RUN/prior.safetensors#KEY";
 /// Arguments of `fetch`.
 #[derive(Clone, Debug, Args)]
 pub struct Fetch {
-    /// The address that `sordino serve` prints; what follows # is the fingerprint of its key, or two with a comma
+    /// The address that `sordino serve` prints; what follows # is the fingerprint of its key, or
+    /// two with a comma
     #[arg(value_name = "URL")]
     url: String,
     /// Where the file goes; - for standard output

@@ -15,7 +15,8 @@ use crate::help::serve::{Helping, serve};
 /// Arguments of `help-serve`.
 #[derive(Clone, Debug, Args)]
 pub struct HelpServe {
-    /// Folder for everything that must not be lost, on another machine than the leader's, of somebody else; start again with the same folder to go on
+    /// Folder for everything that must not be lost, on another machine than the leader's, of
+    /// somebody else; start again with the same folder to go on
     folder: PathBuf,
     /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8444")]
@@ -23,17 +24,19 @@ pub struct HelpServe {
     /// Address at which the leader finds it [default: --listen]
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
-    /// Take for the leader who has a certificate for sordino:RUN/leader that this authority signed, its certificate in PEM or DER,
-    /// and not who shows a token
+    /// Take for the leader who has a certificate for sordino:RUN/leader that this authority signed,
+    /// its certificate in PEM or DER, and not who shows a token
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Agree to no terms whose releases cost more than this ε together [default: what the terms say]
+    /// Agree to no terms whose releases cost more than this ε together [default: what the terms
+    /// say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
     /// Folder of the ledger's second count [default: the user's state folder]
     #[arg(long, value_name = "DIR")]
     counter: Option<PathBuf>,
-    /// Time from a question to its answer: longer than an answer takes, so that the time of the noise does not show
+    /// Time from a question to its answer: longer than an answer takes, so that the time of the
+    /// noise does not show
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = common::duration)]
     delay: Duration,
     /// How long it stays after the last answer, to repeat it

@@ -33,51 +33,60 @@ const INVITATION_BYTES_MAX: u64 = 4096;
 /// Arguments of `join`.
 #[derive(Clone, Debug, Args)]
 pub struct Join {
-    /// The whole line that `sordino invite` printed; @FILE or - (standard input) keeps its token from others on this
-    /// machine, who may read the arguments of every process
+    /// The whole line that `sordino invite` printed; @FILE or - (standard input) keeps its token
+    /// from others on this machine, who may read the arguments of every process
     #[arg(value_name = "INVITATION|@FILE|-")]
     invitation: String,
-    /// Command that measures a point, run by `sh`. In a campaign it gets every parameter in its own unit, as variables
-    /// SORDINO_RATE, … and as one line of JSON, {"rate": 0.01, …}, on standard input; of a scenario coordinates in [0, 1] as
-    /// SORDINO_X0, SORDINO_X1, … and {"x0": 0.25, "x1": 0.5}. The last line it prints is the value: what `sordino terms` calls better
-    /// is better, of a scenario what is larger
+    /// Command that measures a point, run by `sh`. In a campaign it gets every parameter in its own
+    /// unit, as variables SORDINO_RATE, … and as one line of JSON, {"rate": 0.01, …}, on standard
+    /// input; of a scenario coordinates in [0, 1] as SORDINO_X0, SORDINO_X1, … and {"x0": 0.25,
+    /// "x1": 0.5}. The last line it prints is the value: what `sordino terms` calls better is
+    /// better, of a scenario what is larger
     #[arg(long)]
     command: String,
-    /// Where key and state are kept; start again with the same folder to go on [default: ./sordino-agent-RUN-SLOT]
+    /// Where key and state are kept; start again with the same folder to go on [default:
+    /// ./sordino-agent-RUN-SLOT]
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// A certificate that the authority in the terms signed, in PEM, for a federation served with --ca
+    /// A certificate that the authority in the terms signed, in PEM, for a federation served with
+    /// --ca
     #[arg(long, value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
     /// The key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// Contribute to no more than this ε, and go on with what others share [default: what the terms say, if that is at most 1;
-    /// beyond, it asks on a terminal and refuses elsewhere]
+    /// Contribute to no more than this ε, and go on with what others share [default: what the terms
+    /// say, if that is at most 1; beyond, it asks on a terminal and refuses elsewhere]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
     /// Agree to no terms with a larger δ [default: 1/(10 N), which no federation may exceed]
     #[arg(long, value_name = "DELTA")]
     max_delta: Option<f64>,
-    /// Take part only if this is the key of the helper's masks, 64 hexadecimal digits: whoever runs the helper tells it, not the server
+    /// Take part only if this is the key of the helper's masks, 64 hexadecimal digits: whoever runs
+    /// the helper tells it, not the server
     #[arg(long, value_name = "KEY")]
     helper_key: Option<MaskKey>,
-    /// How many evaluations this site makes in all, 1 to 200; in a campaign [default: 30, or as it began]
+    /// How many evaluations this site makes in all, 1 to 200; in a campaign [default: 30, or as it
+    /// began]
     #[arg(long, value_name = "EVALUATIONS", value_parser = clap::value_parser!(u32).range(1..=200))]
     evaluations: Option<u32>,
-    /// Name of the data that the values come from. What federations get of data of one name is added up in the user's state folder
-    /// and held against --max-epsilon, before anything is sent. Names that differ in case or white space are one [default: none:
-    /// federations joined from one folder without a name count as if they got the same data, agents of one federation as if different]
+    /// Name of the data that the values come from. What federations get of data of one name is
+    /// added up in the user's state folder and held against --max-epsilon, before anything is sent.
+    /// Names that differ in case or white space are one [default: none: federations joined from one
+    /// folder without a name count as if they got the same data, agents of one federation as if
+    /// different]
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
-    /// Folder of that count; not the agent's own, and no backup of it may be put back [default: $XDG_STATE_HOME/sordino, or
-    /// ~/.local/state/sordino]
+    /// Folder of that count; not the agent's own, and no backup of it may be put back [default:
+    /// $XDG_STATE_HOME/sordino, or ~/.local/state/sordino]
     #[arg(long, value_name = "DIR")]
     counter: Option<PathBuf>,
-    /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of at most a minute
+    /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of
+    /// at most a minute
     #[arg(long, value_name = "TIMES", default_value_t = 3)]
     retries: u32,
-    /// Kill a command that takes longer, with what it started, and count it as failed [default: none]
+    /// Kill a command that takes longer, with what it started, and count it as failed [default:
+    /// none]
     #[arg(long, value_name = "TIME", value_parser = common::duration)]
     time_limit: Option<Duration>,
     /// Print every point and its value: these are observations, so not for a log that others read
@@ -209,15 +218,16 @@ fn data(arguments: &Join) -> Result<Data, CliError> {
 /// Arguments of `terms`.
 #[derive(Clone, Debug, Args)]
 pub struct Terms {
-    /// The whole line that `sordino invite` printed; @FILE or - (standard input) keeps its token from others on this
-    /// machine, who may read the arguments of every process
+    /// The whole line that `sordino invite` printed; @FILE or - (standard input) keeps its token
+    /// from others on this machine, who may read the arguments of every process
     #[arg(value_name = "INVITATION|@FILE|-")]
     invitation: String,
     /// Text for people, one JSON object, or what a device of a campaign is compiled with
     #[arg(long, value_enum, default_value_t)]
     format: TermsFormat,
-    /// Write what a device with the firmware `firmware-networked` is given before its first boot: the invitation, a secret that is drawn here, of a
-    /// campaign its landmarks and points. Whoever reads the file can be the device
+    /// Write what a device with the firmware `firmware-networked` is given before its first boot:
+    /// the invitation, a secret that is drawn here, of a campaign its landmarks and points. Whoever
+    /// reads the file can be the device
     #[arg(long, value_name = "FILE")]
     device: Option<PathBuf>,
     /// Where the device finds the server, an IPv4 address with its port [default: the invitation's]
@@ -239,7 +249,8 @@ enum TermsFormat {
     Rust,
 }
 
-/// Fetches the terms of an invitation and prints what is asked for. Nothing is agreed to, and no token is shown.
+/// Fetches the terms of an invitation and prints what is asked for. Nothing is agreed to, and no
+/// token is shown.
 pub fn terms(arguments: &Terms) -> Result<(), CliError> {
     let invitation = invitation(&arguments.invitation)?;
     let fetched = common::wait_or_stop(fetched(&invitation, WAIT_MAX))?;
@@ -328,8 +339,8 @@ fn at(point: &[f64], named: Option<&Point>) -> String {
     parts.join(", ")
 }
 
-/// Refuses a command with the places for coordinates of earlier versions: everybody on a machine can read the text of a
-/// process's command.
+/// Refuses a command with the places for coordinates of earlier versions: everybody on a machine
+/// can read the text of a process's command.
 fn no_braces(command: &str) -> Result<(), CliError> {
     for (at, _) in command.match_indices("{x") {
         let rest = &command[at + "{x".len()..];
@@ -445,8 +456,8 @@ impl Drop for Group {
     }
 }
 
-/// How the command ended, and what it printed. The point is in its environment and on its standard input, which only the
-/// owner of the process can read.
+/// How the command ended, and what it printed. The point is in its environment and on its standard
+/// input, which only the owner of the process can read.
 async fn ran(command: &str, point: &Point) -> std::io::Result<(ExitStatus, String)> {
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", command]).envs(environment(point));

@@ -15,8 +15,8 @@
 //! | `bridge` (feature `mqtt`) | `bridge` |
 //! | `common` | what several of them read |
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, or ended by SIGTERM, 2 usage or bad input, 1
-//! anything else.
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, or
+//! ended by SIGTERM, 2 usage or bad input, 1 anything else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -50,7 +50,8 @@ struct Arguments {
 enum Command {
     /// Serve a federation with secret noise; started again, it goes on where it was
     Serve(Box<server::Serve>),
-    /// Help a federation of two servers as the second of them; started again, it goes on where it was
+    /// Help a federation of two servers as the second of them; started again, it goes on where it
+    /// was
     HelpServe(help::HelpServe),
     /// Print an invitation for each agent
     Invite(server::Invite),
@@ -62,11 +63,13 @@ enum Command {
     Fetch(fetch::Fetch),
     /// Print how a federation stands: who has joined, who is missing, what is spent
     Status(status::Status),
-    /// Replace the key of a server, or of its helper, with the next one, which invitations or the helper's address already name
+    /// Replace the key of a server, or of its helper, with the next one, which invitations or the
+    /// helper's address already name
     Rotate(upkeep::Rotate),
     /// Shut an agent out: its slot stays, and counts as zero
     Revoke(upkeep::Revoke),
-    /// Check a folder: history, charges and loss of a server, answers and charges of a helper, queries and uploads of an agent
+    /// Check a folder: history, charges and loss of a server, answers and charges of a helper,
+    /// queries and uploads of an agent
     Replay(papers::Replay),
     /// Print what a federation promises, signed with the key of its server or helper
     Promise(promise::Folder),

@@ -1,4 +1,5 @@
-//! `sordino-net replay`, `verify`: a server's, a helper's or an agent's folder, checked; the signature of a promise, too.
+//! `sordino-net replay`, `verify`: a server's, a helper's or an agent's folder, checked; the
+//! signature of a promise, too.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -54,8 +55,8 @@ fn replay_agent(folder: &Path) -> Result<(), CliError> {
     ))
 }
 
-/// Compares history, charges and loss: every frame must continue the ones before, every broadcast must have one charge; ε
-/// is computed from the charges in the ledger.
+/// Compares history, charges and loss: every frame must continue the ones before, every broadcast
+/// must have one charge; ε is computed from the charges in the ledger.
 fn replay_server(folder: &Path) -> Result<(), CliError> {
     let folder = folder::Folder::open(folder).map_err(CliError::failure)?;
     let numbers = folder.terms.agreement.frame_numbers_max();
@@ -134,7 +135,8 @@ pub struct Verify {
 /// A promise is read up to this length.
 const PROMISE_BYTES_MAX: u64 = 1 << 16;
 
-/// Whether a promise is signed by the key that it names, and that key is the one that was asked for.
+/// Whether a promise is signed by the key that it names, and that key is the one that was asked
+/// for.
 pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     let text = if arguments.file.as_os_str() == "-" {
         let mut text = String::new();

@@ -1,4 +1,5 @@
-//! `sordino-net promise`: what is promised to agents, signed by the server, or by the helper of two.
+//! `sordino-net promise`: what is promised to agents, signed by the server, or by the helper of
+//! two.
 
 use std::path::{Path, PathBuf};
 
@@ -113,7 +114,8 @@ const NOT_COVERED_BY_TWO: [&str; 5] = [
 struct Signed {
     terms: Terms,
     identity: Identity,
-    /// Which of the servers signs, in words, and the key of the helper's masks; nothing where there is one server.
+    /// Which of the servers signs, in words, and the key of the helper's masks; nothing where there
+    /// is one server.
     role: Option<(&'static str, String)>,
 }
 

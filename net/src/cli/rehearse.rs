@@ -23,16 +23,19 @@ pub struct Rehearse {
     /// Replace a value of the scenario, as in federation.agents=50; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Who is trusted with contributions, one-server or two-servers; as --set privacy.trust=… [default: what the scenario says]
+    /// Who is trusted with contributions, one-server or two-servers; as --set privacy.trust=…
+    /// [default: what the scenario says]
     #[arg(long)]
     trust: Option<Trust>,
     /// Cut every connection after 2 to 14 kB
     #[arg(long)]
     chaos: bool,
-    /// Kill agents at random moments and let them go on from their files in this folder, which must be empty
+    /// Kill agents at random moments and let them go on from their files in this folder, which must
+    /// be empty
     #[arg(long, value_name = "DIR")]
     deaths: Option<PathBuf>,
-    /// Leave agent 0 to a device, such as `firmware-networked` in QEMU, and write into this file what the device is given
+    /// Leave agent 0 to a device, such as `firmware-networked` in QEMU, and write into this file
+    /// what the device is given
     #[arg(long, value_name = "FILE")]
     device: Option<PathBuf>,
     #[cfg(feature = "mqtt")]

@@ -37,8 +37,9 @@ use crate::terms::Terms;
 /// Arguments of `serve`.
 #[derive(Clone, Debug, Args)]
 pub struct Serve {
-    /// What is searched, a space.toml with a goal: a campaign, which chooses every other number. Or a federated scenario from
-    /// `sordino list`, or a file of one: numbers, candidates and privacy of the federation
+    /// What is searched, a space.toml with a goal: a campaign, which chooses every other number. Or
+    /// a federated scenario from `sordino list`, or a file of one: numbers, candidates and privacy
+    /// of the federation
     #[arg(value_name = "SPACE|SCENARIO|FILE")]
     pub(super) scenario: String,
     #[command(flatten)]
@@ -52,15 +53,17 @@ pub struct Serve {
     /// Address that invitations name [default: --listen]
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
-    /// Admit agents by certificates that this authority signed, its certificate in PEM or DER, and not by tokens
+    /// Admit agents by certificates that this authority signed, its certificate in PEM or DER, and
+    /// not by tokens
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Trust this server and its helper, of which either one is honest, in the place of this server alone: the helper's address with
-    /// token and key, as `sordino help-serve` tells it; @FILE keeps the token from others on this machine
+    /// Trust this server and its helper, of which either one is honest, in the place of this server
+    /// alone: the helper's address with token and key, as `sordino help-serve` tells it; @FILE
+    /// keeps the token from others on this machine
     #[arg(long, value_name = "URL|@FILE")]
     helper: Option<String>,
-    /// A certificate for the leader of this run, sordino:RUN/leader, that the authority of the helper's owner signed, in PEM, for a helper
-    /// that was started with --ca
+    /// A certificate for the leader of this run, sordino:RUN/leader, that the authority of the
+    /// helper's owner signed, in PEM, for a helper that was started with --ca
     #[arg(long, value_name = "FILE", requires_all = ["key", "helper"])]
     certificate: Option<PathBuf>,
     /// The key of the certificate, in PEM
@@ -69,29 +72,33 @@ pub struct Serve {
     /// How long a round is open
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
     deadline: Duration,
-    /// End a round when all have answered: everybody then sees that nobody was absent, and how many have joined, which
-    /// no ε covers
+    /// End a round when all have answered: everybody then sees that nobody was absent, and how many
+    /// have joined, which no ε covers
     #[arg(long)]
     close_early: bool,
-    /// The longest that agents are told to wait before they ask again [default: 15m; 10s with --close-early, where all wait
-    /// for whoever sleeps]
+    /// The longest that agents are told to wait before they ask again [default: 15m; 10s with
+    /// --close-early, where all wait for whoever sleeps]
     #[arg(long, value_name = "TIME", value_parser = common::duration)]
     ask_again: Option<Duration>,
     /// Time from the end of a round to the next announcement
     /// [default: 250ms; 2s in a campaign]
     #[arg(long, value_name = "TIME", value_parser = common::duration)]
     delay: Option<Duration>,
-    /// How long the server stays after the last broadcast; with --close-early it leaves as soon as all have it
+    /// How long the server stays after the last broadcast; with --close-early it leaves as soon as
+    /// all have it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
     linger: Duration,
-    /// Begin when this many agents have joined, and hold a round that fewer have answered: everybody then sees whether so
-    /// many have, which no ε covers; 0 begins at once [default: all must have joined, and no round is held]
+    /// Begin when this many agents have joined, and hold a round that fewer have answered:
+    /// everybody then sees whether so many have, which no ε covers; 0 begins at once [default: all
+    /// must have joined, and no round is held]
     #[arg(long, value_name = "AGENTS")]
     min_agents: Option<u32>,
-    /// When the first round begins: all (have joined), a number of agents as in --min-agents, or a time as in --begin-at
+    /// When the first round begins: all (have joined), a number of agents as in --min-agents, or a
+    /// time as in --begin-at
     #[arg(long, value_name = "all|AGENTS|TIME", value_parser = begin_when, conflicts_with_all = ["min_agents", "begin_at"])]
     begin_when: Option<Begin>,
-    /// Begin no earlier: 2026-12-01T08:00:00Z, or seconds since 1970; the agents of --min-agents must have joined as well
+    /// Begin no earlier: 2026-12-01T08:00:00Z, or seconds since 1970; the agents of --min-agents
+    /// must have joined as well
     #[arg(long, value_name = "TIME", value_parser = common::moment)]
     begin_at: Option<SystemTime>,
     /// Which method [default: the scenario's only one, or dp-fts-de]
@@ -100,7 +107,8 @@ pub struct Serve {
     /// Replace a value of the scenario; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Name of the data set in the ledger; a second folder with the same name is refused [default: the folder's run]
+    /// Name of the data set in the ledger; a second folder with the same name is refused [default:
+    /// the folder's run]
     #[arg(long, value_name = "NAME")]
     data_name: Option<String>,
     /// Folder of the ledger's second count [default: the user's state folder]
@@ -403,16 +411,18 @@ pub struct Invite {
     /// Write each into a file of its own in this folder, 0.txt, 1.txt, …, which only you may read
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Nobody new may come with it after this moment, by the server's clock: 2026-12-01T08:00:00Z, or seconds since 1970
+    /// Nobody new may come with it after this moment, by the server's clock: 2026-12-01T08:00:00Z,
+    /// or seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = common::moment)]
     until: Option<SystemTime>,
-    /// For sites that lost their folder: whoever comes first with it takes the slot from the key that it has, and begins anew
+    /// For sites that lost their folder: whoever comes first with it takes the slot from the key
+    /// that it has, and begins anew
     #[arg(long)]
     again: bool,
 }
 
-/// Prints invitations, one on each line, or writes them into files. Each is a secret until it is used, unless certificates
-/// say who agents are.
+/// Prints invitations, one on each line, or writes them into files. Each is a secret until it is
+/// used, unless certificates say who agents are.
 pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
     let agreement = &folder.terms.agreement;
@@ -486,7 +496,8 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses to write over a file that is no invitation of this run: one of another federation may not have been used yet.
+/// Refuses to write over a file that is no invitation of this run: one of another federation may
+/// not have been used yet.
 fn keep_others(path: &Path, run: u64) -> Result<(), CliError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,

@@ -1,4 +1,5 @@
-//! `sordino-net rotate`, `revoke`: a new key, and an agent that is shut out, in the folder of a server or of a helper.
+//! `sordino-net rotate`, `revoke`: a new key, and an agent that is shut out, in the folder of a
+//! server or of a helper.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

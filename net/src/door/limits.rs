@@ -11,14 +11,15 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one key: one more ends its oldest.
     pub per_key: u32,
-    /// The share of all connections for keys that are not enrolled, so that nobody can fill the door with new keys.
+    /// The share of all connections for keys that are not enrolled, so that nobody can fill the
+    /// door with new keys.
     pub strangers: usize,
     /// A handshake, a header, a request that stands still: no longer than this.
     pub patience: Duration,
     /// The longest that a question is kept waiting.
     pub wait_max: Duration,
-    /// A connection of an enrolled key, whatever happens on it, is over after this; a stranger's after three times the
-    /// patience.
+    /// A connection of an enrolled key, whatever happens on it, is over after this; a stranger's
+    /// after three times the patience.
     pub session: Duration,
 }
 
@@ -38,7 +39,8 @@ pub struct TooFewHandles {
 }
 
 impl Limits {
-    /// These limits in a process that may open this many files: connections never take the handles that a release needs.
+    /// These limits in a process that may open this many files: connections never take the handles
+    /// that a release needs.
     ///
     /// **Errors**: [`TooFewHandles`] below 512.
     pub fn within(self, handles: u64) -> Result<Self, TooFewHandles> {

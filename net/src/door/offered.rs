@@ -20,20 +20,22 @@ pub enum OfferError {
     Frame(#[from] WireError),
 }
 
-/// What anybody may fetch, a function of what was announced: it costs nobody anything more, whoever reads it.
+/// What anybody may fetch, a function of what was announced: it costs nobody anything more, whoever
+/// reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Offered {
     /// The file of a campaign's releases so far; empty if there is none.
     pub file: Bytes,
     /// Its numbers, a frame in single precision; empty if there is none.
     pub numbers: Bytes,
-    /// What the release that is open is made with, a frame, and its round; nothing after the last, and of other methods.
+    /// What the release that is open is made with, a frame, and its round; nothing after the last,
+    /// and of other methods.
     pub opening: Option<(u32, Bytes)>,
 }
 
 impl Offered {
-    /// What is offered once the last frame, with this header, is announced, and `released` are the sums of all releases so far: all
-    /// but the file itself, which comes beside it if there is one.
+    /// What is offered once the last frame, with this header, is announced, and `released` are the
+    /// sums of all releases so far: all but the file itself, which comes beside it if there is one.
     ///
     /// **Errors**: [`OfferError`].
     pub fn after<T: Number, P: Party<T>>(
@@ -59,7 +61,8 @@ impl Offered {
     }
 }
 
-/// Numbers that follow from a frame with this header, as a frame of another kind: the same bytes however often the round is begun.
+/// Numbers that follow from a frame with this header, as a frame of another kind: the same bytes
+/// however often the round is begun.
 fn beside<T: Scalar>(header: Header, kind: Kind, numbers: &[T]) -> Result<Bytes, WireError> {
     let scalar = ScalarTag::of::<T>();
     let mut bytes = vec![0; wire::frame_len_max(scalar, numbers.len())];

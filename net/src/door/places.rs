@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 /// Connections of a key, the oldest first: its number, and what ends it.
 type Connections = VecDeque<(u64, oneshot::Sender<()>)>;
 
-/// The open connections of every key. A key that opens one more than it may have loses its oldest: that is the one of which a
-/// device that lost its power does not know any more.
+/// The open connections of every key. A key that opens one more than it may have loses its oldest:
+/// that is the one of which a device that lost its power does not know any more.
 #[derive(Clone, Default)]
 pub(super) struct Places(Arc<Mutex<Open>>);
 

@@ -6,8 +6,8 @@ fn key(n: u8) -> Fingerprint {
     hex(&[n; 32]).parse().unwrap()
 }
 
-/// One broken line among the invitations, and no revocation was read any more; an edit that kept a file's length was not
-/// seen.
+/// One broken line among the invitations, and no revocation was read any more; an edit that kept a
+/// file's length was not seen.
 #[test]
 fn mended_a_revocation_holds_whatever_is_broken() {
     let folder =
@@ -296,7 +296,8 @@ fn a_certificate_brings_the_key_of_its_masks_once_and_takes_part_with_no_other()
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A server that cannot read who was shut out says so and goes on with the others; a helper answers nothing.
+/// A server that cannot read who was shut out says so and goes on with the others; a helper answers
+/// nothing.
 #[test]
 fn a_damaged_line_of_those_shut_out_is_an_error_to_whoever_asks_for_all() {
     let folder = std::env::temp_dir().join(format!("sordino-net-damaged-{}", std::process::id()));

@@ -1,5 +1,6 @@
-//! Where a helper is: `https://HOST:PORT/TOKEN#KEY,NEXT`, with the key that it shows and the one that it will show after a rotation
-//! (one is enough); without the token where certificates say who its leader is.
+//! Where a helper is: `https://HOST:PORT/TOKEN#KEY,NEXT`, with the key that it shows and the one
+//! that it will show after a rotation (one is enough); without the token where certificates say who
+//! its leader is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +10,8 @@ use sordino_host::signature::Fingerprint;
 
 use crate::invitation::Token;
 
-/// Where a helper is, which keys it may show, and the token that makes a server its leader, if one does: a secret until it has one.
+/// Where a helper is, which keys it may show, and the token that makes a server its leader, if one
+/// does: a secret until it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperAddress {
     /// Where it listens, `HOST:PORT`.

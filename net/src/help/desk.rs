@@ -118,7 +118,8 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Whether the helper must end: it does not know any more what is on its disk, or cannot write to it.
+    /// Whether the helper must end: it does not know any more what is on its disk, or cannot write
+    /// to it.
     pub fn is_fatal(&self) -> bool {
         match self {
             Refused::File(_) | Refused::Unusable(_) => true,
@@ -138,8 +139,8 @@ impl Refused {
 
 /// What a door hands over; the caller is the leader.
 pub trait Help: Send {
-    /// Takes the terms, as they are published, from this caller, and says which key the helper's masks are made with. The same
-    /// terms may come again.
+    /// Takes the terms, as they are published, from this caller, and says which key the helper's
+    /// masks are made with. The same terms may come again.
     ///
     /// **Errors**: [`Refused`].
     fn begin(&mut self, terms: &[u8], caller: &LedBy) -> Result<MaskKey, Refused>;

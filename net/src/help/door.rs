@@ -7,8 +7,9 @@
 //! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch; 410 agents that were shut out here, in JSON; 428 an agent without a key here |
 //! | any of them | 403 not the leader; 404 another path; 413 too long; 503 the helper is about to end |
 //!
-//! Who is no leader, and may not become it, is sent away before a byte of its request's body is read. An answer leaves at a fixed time after
-//! its question, so that the time of the noise does not show.
+//! Who is no leader, and may not become it, is sent away before a byte of its request's body is
+//! read. An answer leaves at a fixed time after its question, so that the time of the noise does
+//! not show.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

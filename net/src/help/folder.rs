@@ -1,4 +1,5 @@
-//! The folder of a helper: everything that it must not lose. Nothing of an agent but the public half of its key.
+//! The folder of a helper: everything that it must not lose. Nothing of an agent but the public
+//! half of its key.
 //!
 //! | file | what |
 //! |---|---|
@@ -137,9 +138,11 @@ impl HelpFolder {
         path.join(MASKS).exists()
     }
 
-    /// The folder, begun if it is empty, with the certificate of an authority that says who the leader is, or without.
+    /// The folder, begun if it is empty, with the certificate of an authority that says who the
+    /// leader is, or without.
     ///
-    /// **Errors**: [`HelpFolderError`]; [`HelpFolderError::OtherAuthority`] if it was begun with another one.
+    /// **Errors**: [`HelpFolderError`]; [`HelpFolderError::OtherAuthority`] if it was begun with
+    /// another one.
     pub fn begin(path: &Path, authority: Option<&[u8]>) -> Result<Self, HelpFolderError> {
         create_folders_privately(path)?;
         if path.join("round.bin").exists() || path.join("seal.key").exists() {
@@ -276,7 +279,8 @@ impl HelpFolder {
         Ok(address)
     }
 
-    /// Writes down where it is with the keys of this moment, after a rotation; nothing before it ever ran.
+    /// Writes down where it is with the keys of this moment, after a rotation; nothing before it
+    /// ever ran.
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn renew_address(&self) -> Result<(), HelpFolderError> {
@@ -387,8 +391,8 @@ impl HelpFolder {
         }
     }
 
-    /// How many answers it gave, and what its ledger holds for them: equal in a folder that is whole. Nothing before the first
-    /// answer.
+    /// How many answers it gave, and what its ledger holds for them: equal in a folder that is
+    /// whole. Nothing before the first answer.
     ///
     /// **Errors**: [`HelpFolderError`]; [`HelperError::OtherRun`] for answers of other terms.
     pub fn books(&self) -> Result<Option<(u64, Contents)>, HelpFolderError> {

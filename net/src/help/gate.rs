@@ -1,4 +1,5 @@
-//! Who may ask a helper: its leader, by the key of its connections, or by what its certificate says.
+//! Who may ask a helper: its leader, by the key of its connections, or by what its certificate
+//! says.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +17,8 @@ use crate::invitation::Token;
 pub enum LedBy {
     /// The key that showed the token.
     Key(Fingerprint),
-    /// Whoever has a certificate for the leader of this run, which an authority of the helper's owner signed.
+    /// Whoever has a certificate for the leader of this run, which an authority of the helper's
+    /// owner signed.
     Certificate(u64),
 }
 
@@ -75,7 +77,8 @@ impl Gate {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is at the other end of a connection, as its handshake showed; nothing for what is no certificate.
+    /// Who is at the other end of a connection, as its handshake showed; nothing for what is no
+    /// certificate.
     ///
     /// **Errors**: why an authority's certificate makes it nobody, in the words that it is told.
     pub(super) fn caller(

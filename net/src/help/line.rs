@@ -1,8 +1,9 @@
 //! The leader's line to its helper: three requests, tried again until there is an answer.
 //!
-//! **Keys of agents are told once.** The line remembers whose it told, and a question names agents by index alone. A helper that does
-//! not know one of them refuses with 428, charges nothing, and is told all of them again. What the line remembers ends with the leader's process:
-//! keys never change, and a helper takes the same ones any number of times.
+//! **Keys of agents are told once.** The line remembers whose it told, and a question names agents
+//! by index alone. A helper that does not know one of them refuses with 428, charges nothing, and
+//! is told all of them again. What the line remembers ends with the leader's process: keys never
+//! change, and a helper takes the same ones any number of times.
 
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ pub enum LineError {
     /// The connection, or a refusal.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Its owner shut agents of the set out. It answered nothing for this epoch, and charged nothing.
+    /// Its owner shut agents of the set out. It answered nothing for this epoch, and charged
+    /// nothing.
     #[error("its owner shut out agents {agents:?}")]
     ShutOut {
         /// Indices of these agents.
@@ -63,7 +65,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line that is not connected yet: the leader is known by `identity`, the helper by one of `pins`.
+    /// A line that is not connected yet: the leader is known by `identity`, the helper by one of
+    /// `pins`.
     ///
     /// **Errors**: [`IdentityError::Tls`].
     pub fn new(
@@ -118,8 +121,8 @@ impl Line {
             .await
     }
 
-    /// Hands the terms over, with the token that makes this server the leader, unless its certificate does; returns the key of the
-    /// helper's masks.
+    /// Hands the terms over, with the token that makes this server the leader, unless its
+    /// certificate does; returns the key of the helper's masks.
     ///
     /// **Errors**: [`LinkError`].
     pub async fn begin(
@@ -159,8 +162,8 @@ impl Line {
         }
     }
 
-    /// The key of the masks of a helper that has the terms already, as soon as it can be reached. One that has none is another helper, and is
-    /// given none.
+    /// The key of the masks of a helper that has the terms already, as soon as it can be reached.
+    /// One that has none is another helper, and is given none.
     ///
     /// **Errors**: [`LinkError::Status`], [`LinkError::Answer`].
     pub async fn known(&mut self, terms: &Bytes) -> Result<MaskKey, LinkError> {
@@ -175,8 +178,8 @@ impl Line {
         self.begun(None, terms).await
     }
 
-    /// Asks until there is an answer: the helper says the same whenever it is asked the same. Before it, the helper is told
-    /// the keys that it was not told yet.
+    /// Asks until there is an answer: the helper says the same whenever it is asked the same.
+    /// Before it, the helper is told the keys that it was not told yet.
     ///
     /// **Parameters**: `keys`, those of these agents.
     ///
@@ -190,7 +193,8 @@ impl Line {
         loop {
             match self.told_and_asked(question, &asked, &keys).await {
                 Ok(answer) => return Ok(answer),
-                // A helper that lost keys. Told all of them and still without one, it would be without it for ever.
+                // A helper that lost keys. Told all of them and still without one, it would be
+                // without it for ever.
                 Err(LineError::Link(LinkError::Status { status, .. }))
                     if status == UNKNOWN && !again =>
                 {

@@ -1,4 +1,5 @@
-//! A helper as a process: secret noise, a budget of its own, files from which it goes on after being killed at any moment.
+//! A helper as a process: secret noise, a budget of its own, files from which it goes on after
+//! being killed at any moment.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -30,13 +31,15 @@ pub struct Helping {
     pub listen: String,
     /// Where its leader finds it; where it listens if none.
     pub address: Option<String>,
-    /// The certificate of an authority that says by certificates who the leader is, in DER; a token says it if none.
+    /// The certificate of an authority that says by certificates who the leader is, in DER; a token
+    /// says it if none.
     pub authority: Option<Vec<u8>>,
     /// Where the second count of its ledger is kept.
     pub counter: CounterPlace,
     /// The most ε of terms that it agrees to; what the terms say if none.
     pub epsilon_max: Option<f64>,
-    /// From a question to its answer: longer than an answer takes, so that the time of the noise does not show.
+    /// From a question to its answer: longer than an answer takes, so that the time of the noise
+    /// does not show.
     pub delay: Duration,
     /// How long it stays after the last answer, to repeat it.
     pub linger: Duration,
@@ -217,7 +220,8 @@ impl Help for Office {
 
     fn answer(&mut self, question: &Question) -> Result<Vec<u8>, Refused> {
         let before = self.opened()?.answered();
-        // What was answered is said again, whoever was shut out since: another answer would be another release.
+        // What was answered is said again, whoever was shut out since: another answer would be
+        // another release.
         if question.epoch >= before {
             self.admit(question)?;
         }

@@ -4,7 +4,8 @@ use sordino_core::federated::shares::Contributor;
 
 use super::desk::Enrolling;
 
-/// Agents whose keys a helper took, as its leader remembers. It is no promise of the helper: one that lost them says so.
+/// Agents whose keys a helper took, as its leader remembers. It is no promise of the helper: one
+/// that lost them says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told(Vec<bool>);
 

@@ -147,7 +147,8 @@ impl Party<f64> for CampaignParty {
     }
 
     fn opening(&self, released: &[f64]) -> Result<Option<Vec<f64>>, PartyError> {
-        // Where there are two servers no device takes part, whose contribution one of them would see.
+        // Where there are two servers no device takes part, whose contribution one of them would
+        // see.
         match self.campaign.protocol().config.parameters().trust {
             Trust::OneServer => Ok(self.campaign.releases().opening(released)?),
             Trust::TwoServers => Ok(None),

@@ -1,7 +1,7 @@
 //! Methods whose agents are a [`Chooser`] of the simulator: votes, and methods of somebody's own.
 //!
-//! An agent makes the queries of an epoch, whose round it knows by the number of its observations, and then has its message. What
-//! it missed it makes up for in the next epoch.
+//! An agent makes the queries of an epoch, whose round it knows by the number of its observations,
+//! and then has its message. What it missed it makes up for in the next epoch.
 
 #[cfg(test)]
 mod tests;
@@ -101,8 +101,8 @@ pub struct KeptChoices<T> {
 }
 
 impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
-    /// The agents of an agreement over the candidates of this ground. Nobody but this crate makes any, so that nobody's own
-    /// choices reach a real door.
+    /// The agents of an agreement over the candidates of this ground. Nobody but this crate makes
+    /// any, so that nobody's own choices reach a real door.
     pub(crate) fn of(agreement: Agreement, ground: Ground, chooser: V) -> Arc<Self> {
         let points = ground.candidates.iter().map(|x| T::from_f64(*x)).collect();
         Arc::new(Chosen {
@@ -333,8 +333,8 @@ impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
         }
     }
 
-    /// What it sends when these are its observations, the last ones of an epoch. The coins of the round go on behind those of its
-    /// query.
+    /// What it sends when these are its observations, the last ones of an epoch. The coins of the
+    /// round go on behind those of its query.
     fn message(&self, log: &[(u32, f64)]) -> Result<Vec<T>, ChosenError> {
         let (party, expected) = (self.party, self.party.agreement.protocol.upload_len());
         if !self.state.gives || expected == 0 {

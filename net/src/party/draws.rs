@@ -110,7 +110,8 @@ impl<T: Number> Party<T> for Draws<T> {
 impl<T: Number> Served<T> for Draws<T> {
     type Hosted = Arc<Config>;
 
-    /// Draws the features, evaluates them at every candidate, and factors the prior if agents draw from it jointly.
+    /// Draws the features, evaluates them at every candidate, and factors the prior if agents draw
+    /// from it jointly.
     fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
         let agreement = terms.agreement.clone();
         let protocol = agreement

@@ -1,4 +1,5 @@
-//! The agents of a rehearsal: tasks of this process, each with a key of its own, which may die and go on from their files.
+//! The agents of a rehearsal: tasks of this process, each with a key of its own, which may die and
+//! go on from their files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! Agent 0 of a rehearsal as a separate device: everything it must be given before its first boot, in one file.
+//! Agent 0 of a rehearsal as a separate device: everything it must be given before its first boot,
+//! in one file.
 //!
-//! `firmware-networked` reads it. An emulated device has neither a sensor nor a source of randomness, so the file also holds
-//! what a real one has itself: its secret, and the value of every candidate at each of its observations.
+//! `firmware-networked` reads it. An emulated device has neither a sensor nor a source of
+//! randomness, so the file also holds what a real one has itself: its secret, and the value of
+//! every candidate at each of its observations.
 
 use std::path::Path;
 
@@ -29,7 +31,8 @@ const HOST: &str = "10.0.2.2";
 const VALUES_MAX: usize = 32;
 const ANSWER_MAX: usize = 1024;
 
-/// Evaluations after its first points that a device makes in a rehearsal: it keeps them all, and its last answer has a leaf of each.
+/// Evaluations after its first points that a device makes in a rehearsal: it keeps them all, and
+/// its last answer has a leaf of each.
 fn rounds_max(protocol: &CampaignProtocol) -> usize {
     let config = &protocol.config;
     let frame = wire::frame_len_max(ScalarTag::F64, config.contribution_len());
@@ -47,8 +50,8 @@ fn site(campaign: &Campaign, seed: u64) -> Result<provision::Site, ProvisionErro
     Ok(site)
 }
 
-/// Writes the file, readable by its owner alone: anyone who reads it can be the device. The invitation's host is replaced by
-/// the emulator's name for this machine.
+/// Writes the file, readable by its owner alone: anyone who reads it can be the device. The
+/// invitation's host is replaced by the emulator's name for this machine.
 ///
 /// **Errors**: [`ProvisionError`].
 pub fn write<T: Scalar>(

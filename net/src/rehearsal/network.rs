@@ -1,7 +1,8 @@
-//! The collective of the simulator over a network: one member, which holds all agents by their doors.
+//! The collective of the simulator over a network: one member, which holds all agents by their
+//! doors.
 //!
-//! The simulator asks round by round, a network exchanges epoch by epoch: the answers of an epoch hold the steps of all its
-//! rounds, and what was uploaded waits for the order that takes it.
+//! The simulator asks round by round, a network exchanges epoch by epoch: the answers of an epoch
+//! hold the steps of all its rounds, and what was uploaded waits for the order that takes it.
 
 use std::collections::VecDeque;
 use std::ops::Range;

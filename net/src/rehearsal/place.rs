@@ -50,7 +50,8 @@ pub(super) struct Place {
     pub(super) address: String,
     pub(super) cuts: Arc<AtomicU64>,
     pub(super) deaths: Arc<AtomicU64>,
-    /// The bad network and the ends of a bridge. They end with their run: the next one has the same names on a broker.
+    /// The bad network and the ends of a bridge. They end with their run: the next one has the same
+    /// names on a broker.
     between: JoinSet<Result<(), NoEntropy>>,
 }
 

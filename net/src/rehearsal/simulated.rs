@@ -46,7 +46,8 @@ pub(super) trait Rehearsed<T: Number>: Federated<Number = T> {
     /// The epoch whose answers hold what the order asks for.
     fn epoch(&self, order: &Self::Order) -> u32;
 
-    /// The numbers in the frame of an epoch up to that of the order; none if there was no release before it.
+    /// The numbers in the frame of an epoch up to that of the order; none if there was no release
+    /// before it.
     fn frame(&self, order: &Self::Order, epoch: u32) -> Option<Arc<[T]>>;
 
     /// Whether the order takes uploads, and for which release.

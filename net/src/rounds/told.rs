@@ -45,7 +45,8 @@ pub struct Upload<'a> {
     pub who: u32,
     /// The header of its frame.
     pub header: &'a Header,
-    /// The numbers in it: none where there are two servers, and of an agent that has nothing to give.
+    /// The numbers in it: none where there are two servers, and of an agent that has nothing to
+    /// give.
     pub payload: &'a Payload<'a>,
     /// What follows the frame where there are two servers ([`crate::shares`]); else nothing.
     pub share: &'a [u8],
@@ -59,7 +60,8 @@ pub type Taken = Result<(), String>;
 /// Why collecting ended without a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
-    /// An agent has this many frames, sealed by this server, which has fewer: its disk was restored from an older copy.
+    /// An agent has this many frames, sealed by this server, which has fewer: its disk was restored
+    /// from an older copy.
     #[error(
         "an agent has {theirs} frames sealed by this server, which knows of {ours}: its folder is older than what it \
          released, so the rounds from {ours} on would be released a second time; restore the newest folder, or begin a \
@@ -71,8 +73,8 @@ pub enum Stop {
         /// Frames that this server has.
         ours: u32,
     },
-    /// An agent has a history that this server sealed and does not have: it was restored from an older copy, and has made
-    /// other frames since.
+    /// An agent has a history that this server sealed and does not have: it was restored from an
+    /// older copy, and has made other frames since.
     #[error(
         "an agent has {frames} frames sealed by this server, which has others: its folder was restored from an older copy \
          and has released other broadcasts since; both histories were released, and nothing more is: begin a new federation"
@@ -89,7 +91,8 @@ pub enum Stop {
     Frame(#[source] WireError),
 }
 
-/// What people and metrics are told about the open round. Never who was selected, clipped or zeroed.
+/// What people and metrics are told about the open round. Never who was selected, clipped or
+/// zeroed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The round that is open.
@@ -100,7 +103,8 @@ pub struct Status {
     pub closes_in_ms: u64,
     /// Milliseconds since it was opened.
     pub open_for_ms: u64,
-    /// How often a deadline has passed, since the start, at which too few had answered for a release.
+    /// How often a deadline has passed, since the start, at which too few had answered for a
+    /// release.
     pub held: u64,
     /// Agents that had answered at the last of them.
     pub present: u32,

@@ -31,9 +31,9 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// What anybody may fetch once `frame`, that of this round and the last one, is announced: the file of the releases so far, which is written into
-    /// the folder, signed with the server's key, and what the next release is made with. Both are functions of what was
-    /// announced.
+    /// What anybody may fetch once `frame`, that of this round and the last one, is announced: the
+    /// file of the releases so far, which is written into the folder, signed with the server's key,
+    /// and what the next release is made with. Both are functions of what was announced.
     pub(super) fn offered<T: Number, P: Party<T>>(
         &self,
         party: &P,
@@ -60,7 +60,8 @@ impl Around<'_> {
         Ok(offered)
     }
 
-    /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
+    /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent
+    /// away.
     pub(super) async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
         // Nothing is announced yet, whatever was kept before a restart.
         self.offer.send_replace(Some(Offered::default()));
@@ -97,7 +98,8 @@ impl Around<'_> {
         Ok(waited.await?)
     }
 
-    /// Announces the last frame, and stays for those who have not fetched it; shorter if it `was_over` when the server started.
+    /// Announces the last frame, and stays for those who have not fetched it; shorter if it
+    /// `was_over` when the server started.
     pub(super) async fn end(
         &self,
         rounds: &mut Rounds,
@@ -124,8 +126,8 @@ impl Around<'_> {
         rounds.announce(round, attempt, frame, chain, linger, early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);
         rounds.need(0);
-        // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else when it
-        // was to come, so that it does not tell that nobody was absent.
+        // Whoever is there says that it has the last frame. If the terms said so, the end comes
+        // when all have; else when it was to come, so that it does not tell that nobody was absent.
         rounds.collect(linger, |_| Ok(())).await?;
         match tokio::time::timeout(all.min(LAST_REPLIES), rounds.linger()).await {
             Ok(stop) => Err(stop.into()),

@@ -70,7 +70,8 @@ pub enum ServeError {
     /// The helper, where there are two servers.
     #[error(transparent)]
     Leader(#[from] LeaderError),
-    /// A release of two servers that a share spoiled: its numbers are beyond what its agents can have sent.
+    /// A release of two servers that a share spoiled: its numbers are beyond what its agents can
+    /// have sent.
     #[error(
         "release {round}: the shares of {agents} agents open to numbers that no {agents} agents within the norm can have \
          sent: one of them lied, and neither server can tell which; nothing is released, the helper's charge stays, and it \
@@ -85,7 +86,8 @@ pub enum ServeError {
     /// Restarted inside one round too often for a counter of 16 bits.
     #[error("this round was begun 65535 times")]
     Attempts,
-    /// The ledger holds more charges than the folder has releases: the folder is older than the last release.
+    /// The ledger holds more charges than the folder has releases: the folder is older than the
+    /// last release.
     #[error(
         "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
                  release, and nothing is released from it; restore the newest folder"

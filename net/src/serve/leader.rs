@@ -1,4 +1,5 @@
-//! The leader's side of two servers: it adds up shares, stores what it asks, asks its helper, and opens the answer.
+//! The leader's side of two servers: it adds up shares, stores what it asks, asks its helper, and
+//! opens the answer.
 //!
 //! | file of the server's folder | what |
 //! |---|---|
@@ -133,7 +134,8 @@ pub enum LeaderError {
 pub struct KnownHelper {
     /// Where the helper listens, `HOST:PORT`.
     pub address: String,
-    /// Keys that it may show, one or two: after a rotation the address that its owner tells has others.
+    /// Keys that it may show, one or two: after a rotation the address that its owner tells has
+    /// others.
     pub pins: Vec<Fingerprint>,
     /// The key of its masks, which invitations name.
     pub masks: MaskKey,
@@ -208,14 +210,15 @@ pub struct Leader {
     asked: Option<Asked>,
 }
 
-/// Whether these keys are those before one rotation: a supervisor may start a leader with the address of then.
+/// Whether these keys are those before one rotation: a supervisor may start a leader with the
+/// address of then.
 fn is_before(named: &[Fingerprint], known: &[Fingerprint]) -> bool {
     named.get(1).is_some_and(|next| known.first() == Some(next))
 }
 
 impl Leader {
-    /// The leader of a folder, once its helper has the terms; nothing where there is one server. Waits for a helper that was
-    /// never reached.
+    /// The leader of a folder, once its helper has the terms; nothing where there is one server.
+    /// Waits for a helper that was never reached.
     ///
     /// **Errors**: [`LeaderError`].
     pub async fn of(folder: &Folder, serving: &Serving) -> Result<Option<Self>, LeaderError> {
@@ -296,7 +299,8 @@ impl Leader {
         question.is_some_and(|question| question.epoch == round && question.run == self.run)
     }
 
-    /// The attempt of a round whose question is stored, of one that would be begun again otherwise: agents are not asked again.
+    /// The attempt of a round whose question is stored, of one that would be begun again otherwise:
+    /// agents are not asked again.
     pub(super) fn attempt(&self, again: u16) -> u16 {
         again.saturating_sub(1)
     }
@@ -353,8 +357,8 @@ impl Leader {
         }
     }
 
-    /// Shuts agents out for good, then forgets the question that names them: it was never answered, and never will be. After a death
-    /// between the two the helper refuses once more.
+    /// Shuts agents out for good, then forgets the question that names them: it was never answered,
+    /// and never will be. After a death between the two the helper refuses once more.
     fn forget(&mut self, agents: &[u32]) -> Result<(), LeaderError> {
         let known = enrolment::revoked(&self.folder)?;
         for agent in agents.iter().filter(|agent| !known.contains(agent)) {

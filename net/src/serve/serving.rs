@@ -18,30 +18,33 @@ pub struct Serving {
     pub data: String,
     /// Where the second count of the ledger is kept.
     pub counter: CounterPlace,
-    /// From the end of a round to the announcement of the next: longer than a release takes, so that the time of the
-    /// release does not show.
+    /// From the end of a round to the announcement of the next: longer than a release takes, so
+    /// that the time of the release does not show.
     pub delay: Duration,
     /// When agents are told to come back.
     pub pace: Pace,
     /// Who must be there before anything is released.
     pub begin: Begin,
-    /// The helper, where the terms name two servers; needed once, then what the folder says is enough.
+    /// The helper, where the terms name two servers; needed once, then what the folder says is
+    /// enough.
     pub helper: Option<HelperAddress>,
-    /// The certificate that says that this server is the helper's leader, where an authority of the helper's owner does.
+    /// The certificate that says that this server is the helper's leader, where an authority of the
+    /// helper's owner does.
     pub certified: Option<Certified>,
-    /// How long the server stays after the last frame: at most this long if the terms let rounds close early, otherwise
-    /// exactly this long.
+    /// How long the server stays after the last frame: at most this long if the terms let rounds
+    /// close early, otherwise exactly this long.
     pub linger: Duration,
 }
 
 /// Before what nothing is announced, and nothing released. The numbers are public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begin {
-    /// Agents that must have joined before the first round is announced, and that must have answered a round before it is
-    /// released. If none, all that were not shut out must have joined, and every round is released at its deadline.
+    /// Agents that must have joined before the first round is announced, and that must have
+    /// answered a round before it is released. If none, all that were not shut out must have
+    /// joined, and every round is released at its deadline.
     ///
-    /// **Privacy**: whether a round is held shows whether so many have answered, which no ε covers. Without a number the
-    /// deadline alone decides, and silence shows nothing.
+    /// **Privacy**: whether a round is held shows whether so many have answered, which no ε covers.
+    /// Without a number the deadline alone decides, and silence shows nothing.
     pub agents: Option<u32>,
     /// The first round is not announced before this moment, whoever is there.
     pub at: Option<SystemTime>,

@@ -29,8 +29,8 @@ pub enum ConstantsError {
 }
 
 impl Terms {
-    /// A source file for a device that takes part in a campaign: the agreement with its digest, landmarks, points to choose from.
-    /// `said` is what its owner agrees to.
+    /// A source file for a device that takes part in a campaign: the agreement with its digest,
+    /// landmarks, points to choose from. `said` is what its owner agrees to.
     ///
     /// **Errors**: [`ConstantsError`].
     pub fn constants(&self, said: &str, language: Language) -> Result<String, ConstantsError> {

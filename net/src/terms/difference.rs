@@ -1,4 +1,5 @@
-//! The field in which terms differ: those of a folder from those that are served, joined or helped now.
+//! The field in which terms differ: those of a folder from those that are served, joined or helped
+//! now.
 
 use std::fmt;
 

@@ -1,7 +1,9 @@
-//! Every command of README and book, run from the pages' own blocks: a page that is edited is tested as edited.
+//! Every command of README and book, run from the pages' own blocks: a page that is edited is
+//! tested as edited.
 //!
-//! `cargo test -p sordino-net --test book`, or with a part of a page's name behind `--`. This program has no harness,
-//! because under the name `sordino` it is that program: tests of one package do not know where another's are.
+//! `cargo test -p sordino-net --test book`, or with a part of a page's name behind `--`. This
+//! program has no harness, because under the name `sordino` it is that program: tests of one
+//! package do not know where another's are.
 
 mod page;
 mod stage;
@@ -157,7 +159,8 @@ fn play(page: &Page, text: &str) -> Result<(), String> {
         .map_err(|error| format!("{}, at its end: {error}", page.file))
 }
 
-/// A folder with `sordino`, which is this program, `sordino-net`, and `python` for machines that have `python3` alone.
+/// A folder with `sordino`, which is this program, `sordino-net`, and `python` for machines that
+/// have `python3` alone.
 fn programs() -> std::io::Result<PathBuf> {
     static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     if let Some(folder) = FOLDER.get() {

@@ -1,4 +1,5 @@
-//! What a page of the documentation tells its reader to type, and which of it a test changes or leaves out.
+//! What a page of the documentation tells its reader to type, and which of it a test changes or
+//! leaves out.
 
 /// A command of a page, with the lines that a backslash continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,8 @@ impl Line {
     }
 }
 
-/// The commands of the blocks `sh`, `bash` and `console`, in their order. Of a console, lines after `$ ` are commands.
+/// The commands of the blocks `sh`, `bash` and `console`, in their order. Of a console, lines after
+/// `$ ` are commands.
 pub fn lines(text: &str) -> Vec<Line> {
     let mut found: Vec<Line> = Vec::new();
     let (mut language, mut heading, mut block) = (None::<&str>, "", None::<&str>);
@@ -114,7 +116,8 @@ pub struct LeftOut {
 pub struct Page {
     /// From the repository's root.
     pub file: &'static str,
-    /// What the page takes for granted: commands that are carried out before its first, and again wherever it begins anew.
+    /// What the page takes for granted: commands that are carried out before its first, and again
+    /// wherever it begins anew.
     pub before: &'static [&'static str],
     /// Files that are the page's own blocks: the file, the language, and what the block holds.
     pub files: &'static [(&'static str, &'static str, &'static str)],

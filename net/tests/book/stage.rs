@@ -1,5 +1,5 @@
-//! Where a page is played: a folder that holds what the page says is there, its servers, and what its placeholders
-//! stand for.
+//! Where a page is played: a folder that holds what the page says is there, its servers, and what
+//! its placeholders stand for.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -64,8 +64,8 @@ impl Stage {
         &self.folder
     }
 
-    /// Carries out a command of the page: what stays is left running, what takes part in a federation runs beside the
-    /// next that does, and everything else ends with 0.
+    /// Carries out a command of the page: what stays is left running, what takes part in a
+    /// federation runs beside the next that does, and everything else ends with 0.
     pub fn play(&mut self, line: &Line) -> Result<(), String> {
         let text = self.filled(&line.text)?;
         if text.starts_with("sordino join ") {
@@ -125,7 +125,8 @@ impl Stage {
         }
     }
 
-    /// Starts a command in a shell. What it prints goes to files, because what stays would fill a pipe.
+    /// Starts a command in a shell. What it prints goes to files, because what stays would fill a
+    /// pipe.
     fn start(&mut self, text: &str) -> Result<Running, String> {
         self.count += 1;
         let name = self.count.to_string();

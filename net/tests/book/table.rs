@@ -20,8 +20,8 @@ const fn plain(file: &'static str) -> Page {
     }
 }
 
-/// What a reader has before the first command of any page: the files of `docs/examples/wards`, a scenario and a
-/// command that measures.
+/// What a reader has before the first command of any page: the files of `docs/examples/wards`, a
+/// scenario and a command that measures.
 pub fn furnish(folder: &Path) -> std::io::Result<()> {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/wards");
     for file in ["space.toml", "studies.csv", "train.py"] {

@@ -1,4 +1,5 @@
-//! A site with an authority of its own: agents are what their certificates say, and nothing else admits them.
+//! A site with an authority of its own: agents are what their certificates say, and nothing else
+//! admits them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -273,7 +274,8 @@ fn a_file_without_one_authority_is_refused() {
         read(&site.place.0.join("missing")),
         Err(AuthorityError::File(_))
     ));
-    // An agent's certificate is one too, but signs nobody: taken for an authority, its key would admit everybody.
+    // An agent's certificate is one too, but signs nobody: taken for an authority, its key would
+    // admit everybody.
     let leaf = site.sign("leaf", &[name_of(RUN, 0)], |_| {});
     assert!(matches!(
         read(&leaf.certificate),
@@ -339,7 +341,8 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
         let federation = Federation::new("book", 2, 3, &more);
         let (server, server_began) = (federation.serve(), std::time::Instant::now());
         let invitation = federation.invite().remove(0);
-        // Nobody waits for the other one, from the next round on: neither at a deadline nor in the end.
+        // Nobody waits for the other one, from the next round on: neither at a deadline nor in the
+        // end.
         let folder = federation.place.server().display().to_string();
         assert!(said(&["revoke", &folder, "1"]).status.success());
         let lines = book("agent-17.csr");

@@ -27,7 +27,8 @@ use super::util::{Federation, bounded, runtime};
 
 /// Bodies that reach the round itself.
 const INSIDE: u32 = 1_000_000;
-/// Bodies over TLS in at most [`TIME`]; `SORDINO_BODIES` names another number, without a limit of time.
+/// Bodies over TLS in at most [`TIME`]; `SORDINO_BODIES` names another number, without a limit of
+/// time.
 const OUTSIDE: u32 = 100_000;
 /// Of them in any case: a machine that is busy may do no more.
 const OUTSIDE_LEAST: u32 = 10_000;
@@ -384,7 +385,8 @@ fn connections_have_bounds_for_a_key_for_all_and_in_time() {
                     && unlike.send_request(agreement()).await.is_ok()
             );
             drop((third, unlike));
-            // Silence is closed: connections that never say anything free their places, or nobody else came in.
+            // Silence is closed: connections that never say anything free their places, or nobody
+            // else came in.
             let silent = silent(&one, 4).await;
             let start = Instant::now();
             let another = Hostile::new(&one.invitation);
@@ -458,8 +460,8 @@ fn strangers_leave_room_for_those_who_are_enrolled() {
     });
 }
 
-/// Connections were counted, the files that a process may open were not: with `ulimit -n 1024` a thousand silent
-/// connections ended the server at its next release.
+/// Connections were counted, the files that a process may open were not: with `ulimit -n 1024` a
+/// thousand silent connections ended the server at its next release.
 #[test]
 fn mended_silent_connections_take_no_file_that_a_release_needs() {
     bounded(|| {

@@ -1,5 +1,5 @@
-//! The bridge as it is used: the server's end and the agents' end are processes of their own, which share a broker alone.
-//! Needs mosquitto, a package of Debian.
+//! The bridge as it is used: the server's end and the agents' end are processes of their own, which
+//! share a broker alone. Needs mosquitto, a package of Debian.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ fn a_federation_over_two_ends_and_a_broker_between_them() {
     bounded(|| {
         let mosquitto = Mosquitto::new("two-ends", "");
         let _broker = mosquitto.start();
-        // What invitations name is the agents' end: the server's port is known to the server's end alone.
+        // What invitations name is the agents' end: the server's port is known to the server's end
+        // alone.
         let near = format!("127.0.0.1:{}", free_port());
         let more = [
             "--close-early",

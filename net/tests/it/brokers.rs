@@ -1,4 +1,5 @@
-//! A broker between agents and server: the same digest, whatever it loses. Needs mosquitto, a package of Debian.
+//! A broker between agents and server: the same digest, whatever it loses. Needs mosquitto, a
+//! package of Debian.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -145,7 +146,8 @@ fn a_broker_that_is_killed_and_loses_its_database_changes_nothing() {
     });
 }
 
-/// A broker that ends the connections which it carries, with a key of its own: agents say nothing to it.
+/// A broker that ends the connections which it carries, with a key of its own: agents say nothing
+/// to it.
 #[test]
 fn a_broker_that_plays_the_server_hears_nothing() {
     bounded(|| {

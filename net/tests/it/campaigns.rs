@@ -1,4 +1,5 @@
-//! A campaign that is served: real units, killed at any moment, one file that everybody computes alike.
+//! A campaign that is served: real units, killed at any moment, one file that everybody computes
+//! alike.
 
 use std::fs;
 use std::path::PathBuf;
@@ -149,7 +150,8 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
     });
 }
 
-/// A server whose disk is gone takes nothing along that was paid for: every site has the file of the releases that it heard of.
+/// A server whose disk is gone takes nothing along that was paid for: every site has the file of
+/// the releases that it heard of.
 #[test]
 fn sites_keep_the_file_of_a_server_that_is_gone() {
     bounded(|| {
@@ -256,7 +258,8 @@ fn invited(federation: &Federation) -> PathBuf {
     out
 }
 
-/// One folder for two federations would lose the invitations of the first, which nobody may have used yet.
+/// One folder for two federations would lose the invitations of the first, which nobody may have
+/// used yet.
 #[test]
 fn invitations_of_another_federation_are_not_written_over() {
     bounded(|| {

@@ -1,4 +1,5 @@
-//! Rehearsals of methods whose agents are choosers: the private vote, and methods of another program; and who refuses which.
+//! Rehearsals of methods whose agents are choosers: the private vote, and methods of another
+//! program; and who refuses which.
 
 #[path = "../../../sim/examples/own_method.rs"]
 mod example;

@@ -39,7 +39,8 @@ pub fn shell(page: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words of one command as a shell reads them: up to a comment, a pipe, a redirection or the next command.
+/// The words of one command as a shell reads them: up to a comment, a pipe, a redirection or the
+/// next command.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,5 @@
-//! What a server does not serve and an agent does not join; what an agent is told before it agrees; how it is told its point.
+//! What a server does not serve and an agent does not join; what an agent is told before it agrees;
+//! how it is told its point.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -207,7 +208,8 @@ fn mended3_without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
                 assert!(told.contains(needed), "{needed}: {told}");
             }
         }
-        // Negative controls: whoever set a limit or says yes joins, and terms of at most 1 need neither.
+        // Negative controls: whoever set a limit or says yes joins, and terms of at most 1 need
+        // neither.
         for (name, terms, said) in [
             ("limit", &dear, (Some(0.5), None)),
             ("yes", &dear, (None, Some(yes))),
@@ -222,7 +224,8 @@ fn mended3_without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
     });
 }
 
-/// Terms offered by a server that checks nothing: what an agent makes of them, and how many points it measured.
+/// Terms offered by a server that checks nothing: what an agent makes of them, and how many points
+/// it measured.
 pub async fn offered(
     terms: &Terms,
     enrolment: &Arc<Enrolment>,
@@ -458,7 +461,8 @@ fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
     });
 }
 
-/// What an agent agrees to was told after the fact, or never; that its own ε admits no more was told never.
+/// What an agent agrees to was told after the fact, or never; that its own ε admits no more was
+/// told never.
 #[test]
 fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
     const MOST: f64 = 6.0;
@@ -533,7 +537,8 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
     });
 }
 
-/// Points were pasted into the text of the shell, which everybody on the machine can read, and printed by a command that failed.
+/// Points were pasted into the text of the shell, which everybody on the machine can read, and
+/// printed by a command that failed.
 #[test]
 fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
     bounded(|| {
@@ -683,7 +688,8 @@ fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
             !late.exists(),
             "what the killed command had started lives on"
         );
-        // Negative control: one that always fails ends the agent, after as many times as were allowed.
+        // Negative control: one that always fails ends the agent, after as many times as were
+        // allowed.
         let always = federation.place.0.join("always");
         let ended = run(
             1,

@@ -1,5 +1,5 @@
-//! What federations get of data of one name is added up before anything is sent, and a kill at any moment never counts too
-//! little.
+//! What federations get of data of one name is added up before anything is sent, and a kill at any
+//! moment never counts too little.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -144,7 +144,8 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
             assert!(told.contains("2 rounds contributed to"), "{told}");
         }
         assert!(server.ended().success(), "{}", first.heard());
-        // Each alone is within 1.1, both are √2 in μ: refused, with what was spent, what it would be, and what admits it.
+        // Each alone is within 1.1, both are √2 in μ: refused, with what was spent, what it would
+        // be, and what admits it.
         let told = refused(
             &second,
             &theirs[1],
@@ -231,7 +232,8 @@ fn federations_joined_without_a_name_are_added_up_too() {
         let counts = Place::new("unnamed-counts");
         let (server, _other) = (first.serve(), second.serve());
         let (ours, theirs) = (first.invite(), second.invite());
-        // Two sites on one machine, at the default limit: agents of one federation are different data.
+        // Two sites on one machine, at the default limit: agents of one federation are different
+        // data.
         let sites = ours
             .iter()
             .map(|invitation| begun(&first, invitation, &site(&first, invitation, &counts, &[])));
@@ -310,7 +312,8 @@ async fn takes_part(joining: Joining) -> Result<Joined, JoinError> {
     join(&joining, |query| std::future::ready(Ok(query.point[0]))).await
 }
 
-/// An older copy of an agent's folder, as a backup brings it back, gives again what it gave: the count has it once.
+/// An older copy of an agent's folder, as a backup brings it back, gives again what it gave: the
+/// count has it once.
 #[test]
 fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
     bounded(|| {
@@ -327,7 +330,8 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
             joining.evaluations = Some(11);
             joining
         };
-        // A copy of the time before anything was given: the first site has begun, the second is not there.
+        // A copy of the time before anything was given: the first site has begun, the second is not
+        // there.
         let early = runtime.spawn(takes_part(joining(0)));
         let start = std::time::Instant::now();
         let folder = joining(0).folder;
@@ -523,7 +527,8 @@ fn what_was_agreed_to_with_an_invitation_that_is_refused_does_not_count() {
                 && told.contains("403: another folder has joined with this slot"),
             "{told}"
         );
-        // Its data are free for the invitation that was meant, which was refused as a second agent of the same data.
+        // Its data are free for the invitation that was meant, which was refused as a second agent
+        // of the same data.
         let second = begun(
             &federation,
             &invitations[1],

@@ -1,4 +1,5 @@
-//! Rounds close at their deadline, whoever has answered; who is absent costs utility and nothing else.
+//! Rounds close at their deadline, whoever has answered; who is absent costs utility and nothing
+//! else.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -36,7 +37,8 @@ fn absent_agents_do_not_hold_a_round_and_cost_no_epsilon() {
             .collect();
         assert!(server.ended().success(), "{}", federation.heard());
         let taken = start.elapsed();
-        // The server may be gone before somebody's last question; such an agent waits for it to come back.
+        // The server may be gone before somebody's last question; such an agent waits for it to
+        // come back.
         agents.iter().for_each(|agent| agent.abort());
         drop(runtime);
         let given = invitations[..present]

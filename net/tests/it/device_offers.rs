@@ -1,5 +1,5 @@
-//! What a device of a campaign is given and offered: a file before its first boot, frames that fit a small radio, and no final word of a
-//! server that is beginning.
+//! What a device of a campaign is given and offered: a file before its first boot, frames that fit
+//! a small radio, and no final word of a server that is beginning.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -84,7 +84,8 @@ fn what_a_device_is_given_before_its_first_boot_is_written_once() {
     ));
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 
-    // What follows lies where a device reads it: landmarks and points at the end, from a multiple of eight on.
+    // What follows lies where a device reads it: landmarks and points at the end, from a multiple
+    // of eight on.
     let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
     let behind = bytes.len() - 8 * landmarks.len() - 4 * points.len();
     assert_eq!(behind % 8, 0);
@@ -139,8 +140,8 @@ fn what_a_device_is_given_before_its_first_boot_is_written_once() {
     assert!(secret != [0; 32]);
 }
 
-/// In packets as short as those of a radio at its slowest rates, each piece twice and in another order: the pieces of a frame, and
-/// whether it came back.
+/// In packets as short as those of a radio at its slowest rates, each piece twice and in another
+/// order: the pieces of a frame, and whether it came back.
 fn through_packets(frame: &[u8], packet: usize) -> usize {
     let pieces = fragments::count(frame.len(), packet).unwrap();
     let mut buffer = vec![0; frame.len()];
@@ -193,7 +194,8 @@ fn all_that_a_site_sends_and_hears_goes_through_packets_of_51_bytes() {
         written(Kind::Upload, m + 1),
     ];
     assert_eq!(pieces, [11, 11, 11]);
-    // The file comes once, after the last release; at the very lowest rates in more pieces than a frame may have.
+    // The file comes once, after the last release; at the very lowest rates in more pieces than a
+    // frame may have.
     assert_eq!(
         (
             through_packets(&bytes[..used], 222),
@@ -207,7 +209,8 @@ fn all_that_a_site_sends_and_hears_goes_through_packets_of_51_bytes() {
     );
 }
 
-/// A server that was started again and has not found its round yet says so: an answer that there is nothing would be final.
+/// A server that was started again and has not found its round yet says so: an answer that there is
+/// nothing would be final.
 #[test]
 fn a_server_that_is_beginning_says_neither_that_there_is_a_file_nor_that_there_is_none() {
     bounded(|| {

@@ -1,5 +1,5 @@
-//! A device in a campaign of real sites: core's functions, what an export would have put into its flash, and a link. It has no
-//! list of candidates, no virtual designs and no posterior of its own.
+//! A device in a campaign of real sites: core's functions, what an export would have put into its
+//! flash, and a link. It has no list of candidates, no virtual designs and no posterior of its own.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -41,7 +41,8 @@ const POINTS: [f64; 12] = [
 ];
 const N: usize = POINTS.len() / 2;
 
-/// The loss of everybody, in a unit of each; coordinates are those of the parameters in the order of their names, rate and x.
+/// The loss of everybody, in a unit of each; coordinates are those of the parameters in the order
+/// of their names, rate and x.
 fn loss(agent: u32, u: [f64; 2]) -> f64 {
     let value = (u[0] - 0.7).powi(2) + 0.5 * (u[1] - 0.4).powi(2);
     1000.0 * f64::from(agent) + 10.0 * f64::from(1 + agent) * value
@@ -70,8 +71,8 @@ struct Flash {
     landmarks: Vec<f64>,
 }
 
-/// What a device says at its end: the history it saw, what it sent to each release, the file, its numbers in a frame, and when it heard of the first
-/// release.
+/// What a device says at its end: the history it saw, what it sent to each release, the file, its
+/// numbers in a frame, and when it heard of the first release.
 type Told = (String, Vec<Vec<f64>>, [bytes::Bytes; 2], Instant);
 
 async fn device(invitation: Invitation, flash: Flash) -> Told {
@@ -257,7 +258,8 @@ fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
             let told = tokio::time::timeout(PATIENCE, device(slot.clone(), flash))
                 .await
                 .unwrap();
-            // Half of the delay is more than a busy machine takes, and less than what the time of the noise would show.
+            // Half of the delay is more than a busy machine takes, and less than what the time of
+            // the noise would show.
             assert!(
                 first.await.unwrap() + Duration::from_millis(1500) > told.3,
                 "the file was there before its frame"
@@ -391,7 +393,8 @@ pub fn example() -> (Campaign, Terms) {
     (campaign, terms)
 }
 
-/// The server's frames of that campaign, and its openings, each after the frame of its round; then its last frame and the file.
+/// The server's frames of that campaign, and its openings, each after the frame of its round; then
+/// its last frame and the file.
 pub fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 6] {
     let agreement = &terms.agreement;
     let len = agreement.protocol.upload_len();
@@ -633,7 +636,8 @@ fn an_opening_is_the_same_after_a_restart_and_constants_are_printed_for_an_invit
                             assert_eq!(status(link.opening(1, 4096).await.err()), Some(404));
                             break bytes;
                         }
-                        // A server that has not found its round yet does not say that the release is over.
+                        // A server that has not found its round yet does not say that the release
+                        // is over.
                         Err(error) => assert!(!again || status(Some(error)) != Some(404)),
                     }
                     tokio::time::sleep(Duration::from_millis(20)).await;

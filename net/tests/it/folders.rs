@@ -15,7 +15,8 @@ use sordino_net::terms::Terms;
 use super::bodies::terms;
 use super::util::{Federation, PATIENCE, Place, bounded, runtime, take_part};
 
-/// Permissions and path of every file below a folder, locks included: whoever may open a lock may hold the server out.
+/// Permissions and path of every file below a folder, locks included: whoever may open a lock may
+/// hold the server out.
 fn files(folder: &Path, found: &mut Vec<(u32, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -31,7 +32,8 @@ fn files(folder: &Path, found: &mut Vec<(u32, String)>) {
     }
 }
 
-/// An agent's observations, the seed of its draws and the server's next broadcast were 0644 in such a folder.
+/// An agent's observations, the seed of its draws and the server's next broadcast were 0644 in such
+/// a folder.
 #[test]
 fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
     bounded(|| {
@@ -205,7 +207,8 @@ fn a_folder_says_which_number_differs_from_the_terms_it_was_begun_with() {
         refused(&|terms| terms.authority = Some(vec![7]))
             .contains("authority: then none, now SHA-256 ")
     );
-    // Negative controls: the run alone may differ, and a folder that refused goes on with its own terms.
+    // Negative controls: the run alone may differ, and a folder that refused goes on with its own
+    // terms.
     assert_eq!(refused(&|terms| terms.agreement.deployment ^= 1), "");
     assert_eq!(refused(&|_| {}), "");
 }

@@ -1,4 +1,5 @@
-//! A helper whose leader has a certificate, whose keys change while it runs, and who shuts agents out.
+//! A helper whose leader has a certificate, whose keys change while it runs, and who shuts agents
+//! out.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -265,7 +266,8 @@ fn a_helper_s_key_is_rotated_in_a_running_campaign_and_no_leader_is_left_behind_
             "2s",
         ];
         let federation = campaign_of("helper-rotation", 3, &second, &more);
-        // Whoever was given the address knows the two keys that it names, and nobody has said so yet.
+        // Whoever was given the address knows the two keys that it names, and nobody has said so
+        // yet.
         let (done, why) = told("rotate", &second.folder(), &[]);
         assert!(
             !done && why.contains("no leader has said yet which keys it knows"),
@@ -425,7 +427,8 @@ fn an_agent_that_either_owner_shuts_out_is_in_no_later_release_of_both_servers()
             !done && says.contains("this federation has 4 agents"),
             "{says}"
         );
-        // The question named agent 2: the helper answers nothing and charges nothing, and the leader forgets it.
+        // The question named agent 2: the helper answers nothing and charges nothing, and the
+        // leader forgets it.
         let why = refused(server, || federation.heard());
         assert!(
             why.contains("epoch 1: the helper's owner shut out agents [2]"),

@@ -1,4 +1,5 @@
-//! What an agent writes down: it goes on after kill −9, its folder replays, and a folder that was changed does not.
+//! What an agent writes down: it goes on after kill −9, its folder replays, and a folder that was
+//! changed does not.
 
 use std::fs;
 use std::path::Path;
@@ -184,7 +185,8 @@ fn changes_are_named(folder: &Path) {
             "{step}: {says}"
         );
     }
-    // With digests that fit the change: what comes out again differs, or the agent's file counts other lines.
+    // With digests that fit the change: what comes out again differs, or the agent's file counts
+    // other lines.
     let line = at("value");
     written(rehashed(&changed(line, "\"value\":", "\"value\":1")));
     let says = refused(folder);

@@ -1,4 +1,5 @@
-//! A private server and its agents under kill −9, a folder that is older than its releases, a disk without room.
+//! A private server and its agents under kill −9, a folder that is older than its releases, a disk
+//! without room.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,7 +41,8 @@ async fn marked(invitation: Invitation) -> String {
     .await
 }
 
-/// An agent without a machine, which answers every round with the bytes that it is given, and tells the chain it saw in the end.
+/// An agent without a machine, which answers every round with the bytes that it is given, and tells
+/// the chain it saw in the end.
 pub(super) async fn bare(
     invitation: Invitation,
     masks: Option<PublicKey>,
@@ -179,7 +181,8 @@ fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_uplo
         // The last frame is left alone: agents that have it are gone.
         let folder = federation.place.server();
         loop {
-            // One life in three gets on, the others may end before anybody noticed; death at any moment.
+            // One life in three gets on, the others may end before anybody noticed; death at any
+            // moment.
             let gets_on = stream.below(3) == 0;
             let ended = federation.lives(
                 ROUNDS,
@@ -306,8 +309,8 @@ fn a_folder_from_yesterday_is_refused_by_the_ledger_and_by_the_agents() {
     });
 }
 
-/// An agent that asks only when the restored server has made as many frames again was told "a fork" and gave up; the server
-/// went on and said nothing.
+/// An agent that asks only when the restored server has made as many frames again was told "a fork"
+/// and gave up; the server went on and said nothing.
 #[test]
 fn mended_a_folder_from_yesterday_is_known_by_an_agent_that_asks_late() {
     bounded(|| {
@@ -382,8 +385,8 @@ fn nothing_leaves_a_server_that_cannot_write() {
         server.kill();
         let folder = federation.place.server();
         let ledger = folder.join("ledger.jsonl");
-        // From here on no file can grow beyond the next kilobyte that the ledger fills, as on a full disk: a write fails
-        // in its middle.
+        // From here on no file can grow beyond the next kilobyte that the ledger fills, as on a
+        // full disk: a write fails in its middle.
         let blocks = std::fs::metadata(&ledger).unwrap().len() / 512 + 1;
         let mut limited = Command::new("sh");
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
@@ -393,7 +396,8 @@ fn nothing_leaves_a_server_that_cannot_write() {
         let (whole, kept) = (whole_lines(&ledger), whole_frames(&folder));
         assert!(kept < ROUNDS as usize, "it was to stop before its end");
         for invitation in &invitations {
-            // Frame 0 tells nothing, every other one a release: each is kept, and was charged before it left.
+            // Frame 0 tells nothing, every other one a release: each is kept, and was charged
+            // before it left.
             let heard = federation.agent(invitation).exchange().have().frames as usize;
             assert!(
                 heard <= kept && heard <= whole,

@@ -1,4 +1,5 @@
-//! Real federations on loopback: rehearsals against the simulator, private servers under kill −9, hostile bodies.
+//! Real federations on loopback: rehearsals against the simulator, private servers under kill −9,
+//! hostile bodies.
 
 mod authorities;
 mod begins;

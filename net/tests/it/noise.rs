@@ -1,4 +1,5 @@
-//! Noise that is drawn ahead: the end of a round draws nothing, no pool serves twice, and a death loses it for nothing.
+//! Noise that is drawn ahead: the end of a round draws nothing, no pool serves twice, and a death
+//! loses it for nothing.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -182,7 +183,8 @@ fn a_pool_of_another_opening_is_refused_and_a_death_costs_nothing() {
     let ready = draw(&mut host);
     host.fill(ready).unwrap();
     assert_eq!(host.ledger().len(), 1);
-    // It dies with the pool; what begins again opens the same broadcast under another name, and nothing was charged.
+    // It dies with the pool; what begins again opens the same broadcast under another name, and
+    // nothing was charged.
     drop(host);
     std::fs::remove_dir_all(&place.0).unwrap();
     std::fs::create_dir_all(&place.0).unwrap();

@@ -1,4 +1,5 @@
-//! A federated prior that is served: killed at any moment, counted exactly, and refused where its plan does not fit.
+//! A federated prior that is served: killed at any moment, counted exactly, and refused where its
+//! plan does not fit.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use super::util::{Federation, PATIENCE, bounded, runtime, said, take_part};
 
 const AGENTS: u32 = 4;
 const ROUNDS: u32 = 20;
-/// Releases of the usual plan in so many rounds: three after the initial points, then after rounds 4, 8 and 16.
+/// Releases of the usual plan in so many rounds: three after the initial points, then after rounds
+/// 4, 8 and 16.
 const RELEASES: u32 = 6;
 /// ε that all releases of the plan may cost.
 const PLAN: f64 = 0.9;
@@ -53,7 +55,8 @@ fn a_federated_prior_that_is_killed_charges_each_release_once_and_agents_make_al
                 runtime.spawn(take_part(joining))
             })
             .collect();
-        // A life ends when one frame more is whole, long before the next can be: the delay is longer than the wait.
+        // A life ends when one frame more is whole, long before the next can be: the delay is
+        // longer than the wait.
         let (mut stream, mut kills) = (Stream::from_seed(3), 0);
         while !federation.lives(
             RELEASES,
@@ -109,7 +112,8 @@ fn fitting(federation: &Federation) -> u32 {
         serde_json::from_value(promise["noise_multipliers"].clone()).unwrap();
     let delta = promise["delta"].as_f64().unwrap();
     assert_eq!(multipliers.len(), RELEASES as usize);
-    // Negative control: the whole plan costs more than the agent accepts, and no more than was promised.
+    // Negative control: the whole plan costs more than the agent accepts, and no more than was
+    // promised.
     let whole = cost(&multipliers, delta);
     assert!(
         whole > MOST

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::util::{Federation, bounded, program};
 
-/// A proxy that leads everybody to this place, whatever is asked for, until the test ends; what was asked for is counted.
+/// A proxy that leads everybody to this place, whatever is asked for, until the test ends; what was
+/// asked for is counted.
 fn proxy(to: String, asked: &Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let (place, asked) = (listener.local_addr().unwrap().to_string(), asked.clone());

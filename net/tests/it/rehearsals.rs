@@ -1,4 +1,5 @@
-//! The acceptance test: a federation over HTTPS has the digest that `sordino run` prints, on a good and a bad network.
+//! The acceptance test: a federation over HTTPS has the digest that `sordino run` prints, on a good
+//! and a bad network.
 
 use std::time::Duration;
 
@@ -128,7 +129,8 @@ fn a_method_that_no_carrier_knows_is_refused_by_name() {
                 .starts_with("method random: runs in one process only"),
             "{refused}"
         );
-        // Of a scenario whose list they are not in, two have no plan, and no command says how many releases that would be.
+        // Of a scenario whose list they are not in, two have no plan, and no command says how many
+        // releases that would be.
         for method in [method::VOTE, method::DP_PRIOR] {
             let refused = runtime()
                 .block_on(rehearse(&scenario, method, Options::default()))
@@ -175,7 +177,8 @@ fn a_method_that_no_carrier_knows_is_refused_by_name() {
     });
 }
 
-/// Three releases after the initial points, then after rounds 4, 8 and 16: epochs without a query, with many, and the last.
+/// Three releases after the initial points, then after rounds 4, 8 and 16: epochs without a query,
+/// with many, and the last.
 const PRIOR: [&str; 5] = [
     "federation.methods=[\"dp-prior\"]",
     "federation.agents=12",

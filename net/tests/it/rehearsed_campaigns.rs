@@ -1,4 +1,5 @@
-//! Rehearsals of a campaign: sites over HTTPS are the simulator's, and no real site takes part in one.
+//! Rehearsals of a campaign: sites over HTTPS are the simulator's, and no real site takes part in
+//! one.
 
 use std::time::Duration;
 
@@ -70,7 +71,8 @@ fn a_campaign_that_the_budget_cuts_short_is_the_simulator_s() {
     });
 }
 
-/// Losses with a logarithm, a category and a whole number: sites are told them in these units, the simulator larger is better.
+/// Losses with a logarithm, a category and a whole number: sites are told them in these units, the
+/// simulator larger is better.
 #[test]
 fn losses_of_a_program_are_the_simulator_s() {
     bounded(|| {
@@ -228,7 +230,8 @@ fn a_setting_that_does_nothing_is_told_where_a_method_is_rehearsed_or_served() {
         .0,
         0
     );
-    // Served at another δ than the scenario's, which is not the user's doing; refused afterwards, because no budget is said.
+    // Served at another δ than the scenario's, which is not the user's doing; refused afterwards,
+    // because no budget is said.
     let serve = [
         "serve", "default", "--folder", &folder, "--method", "dp-prior", "--set",
     ];

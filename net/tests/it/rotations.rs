@@ -1,4 +1,5 @@
-//! The server's key changes while it runs: agents of old and new invitations go on, and so do seals.
+//! The server's key changes while it runs: agents of old and new invitations go on, and so do
+//! seals.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,7 +14,8 @@ use sordino_net::link::{Link, LinkError};
 
 use super::util::{Federation, PATIENCE, Place, Process, bounded, runtime, said, take_part};
 
-/// Tells this program of tests, started again, to rotate: what the next key should be, in which folder, as which of two.
+/// Tells this program of tests, started again, to rotate: what the next key should be, in which
+/// folder, as which of two.
 const TOLD: [&str; 3] = [
     "SORDINO_TEST_EXPECTED",
     "SORDINO_TEST_FOLDER",
@@ -90,7 +92,8 @@ fn agents_of_old_and_new_invitations_go_on_through_a_rotation() {
             "{}",
             federation.heard()
         );
-        // An agent that comes with an old invitation, one with a new one, and the one that was there.
+        // An agent that comes with an old invitation, one with a new one, and the one that was
+        // there.
         let late = runtime.spawn(take_part(federation.joining(&old[1])));
         let new = federation.invite().remove(2);
         assert_eq!((new.pins[0], new.pins.contains(&first)), (second, false));
@@ -104,14 +107,16 @@ fn agents_of_old_and_new_invitations_go_on_through_a_rotation() {
         wait_until(&federation, "the agent that was there", || {
             federation.given(&old[0]).len() > was
         });
-        // A second rotation would leave behind who has the old line alone: agents 0 and 1 were invited again as well.
+        // A second rotation would leave behind who has the old line alone: agents 0 and 1 were
+        // invited again as well.
         let again = federation.invite();
         let (done, says) = rotate(&federation, &[]);
         assert!(done, "{says}");
         wait_until(&federation, "the third key", || {
             is_known(&again[0], &[again[0].pins[1]])
         });
-        // Their connections last, but a new one is refused: the new line brings them back, with their folder and key.
+        // Their connections last, but a new one is refused: the new line brings them back, with
+        // their folder and key.
         let [early, late, fresh] = [early, late, fresh].map(|agent| {
             agent.abort();
             runtime.block_on(agent).is_err()
@@ -140,7 +145,8 @@ fn agents_of_old_and_new_invitations_go_on_through_a_rotation() {
             federation.heard()
         );
         agents.iter().for_each(|agent| agent.abort());
-        // A restart finds the same keys, and the histories that agents have under seals of before the rotations.
+        // A restart finds the same keys, and the histories that agents have under seals of before
+        // the rotations.
         server.kill();
         let mut server = federation.serve();
         let before = given();
@@ -187,7 +193,8 @@ fn a_rotation_that_leaves_agents_behind_says_whom() {
     });
 }
 
-/// One of two processes: waits until both are there, rotates, and leaves what became of it beside the folder.
+/// One of two processes: waits until both are there, rotates, and leaves what became of it beside
+/// the folder.
 fn rotates(expected: &str, folder: &Path, who: &str) {
     let beside = |name: &str| folder.with_file_name(name);
     std::fs::write(beside(&format!("ready-{who}")), "").unwrap();
@@ -257,7 +264,8 @@ fn of_two_processes_that_rotate_at_one_time_one_does() {
         let seal = || open().sealer().seal(3, &Default::default());
         let (sealed, mut pins) = (seal(), open().pins().unwrap());
         for turn in 0..10 {
-            // The key that is shown was the next one before the last rotation: an expectation that is stale from the start.
+            // The key that is shown was the next one before the last rotation: an expectation that
+            // is stale from the start.
             let stale = turn % 2 == 1;
             let told = rotate_at_once(&folder, [pins[usize::from(!stale)], pins[1]]);
             let now = open().pins().unwrap();
@@ -320,7 +328,8 @@ fn a_rotation_waits_for_who_holds_the_lock_and_reads_the_keys_afterwards() {
             lock.lock().unwrap();
             (folder, pins, lock)
         });
-        // Negative control: a lock that nobody meets any more excludes nobody, as if none were taken.
+        // Negative control: a lock that nobody meets any more excludes nobody, as if none were
+        // taken.
         std::fs::remove_file(free.0.join(".keys.lock")).unwrap();
         let [waits, rotates] = [&held, &free].map(|(folder, pins, _)| rotating(folder, pins[1], 0));
         let (start, key) = (Instant::now(), || {
@@ -343,7 +352,8 @@ fn a_rotation_waits_for_who_holds_the_lock_and_reads_the_keys_afterwards() {
             !told(&held.0).exists() && key() == before,
             "it did not wait"
         );
-        // Who holds the lock rotates; what waits finds the keys as they are now, not as they were when it began.
+        // Who holds the lock rotates; what waits finds the keys as they are now, not as they were
+        // when it began.
         std::fs::copy(held.0.join("server.next.key"), held.0.join("server.key")).unwrap();
         drop(held.2);
         assert!(waits.ended().success());

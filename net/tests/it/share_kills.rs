@@ -17,7 +17,8 @@ use super::util::{Federation, PATIENCE, bounded, runtime, said};
 const RELEASES: u32 = 6;
 /// What leader and helper are killed, at least, in all of them.
 const KILLS: u32 = 40;
-/// How many agents take part; `SORDINO_SHARE_AGENTS` asks for more, and for the time that they take.
+/// How many agents take part; `SORDINO_SHARE_AGENTS` asks for more, and for the time that they
+/// take.
 const AGENTS: u32 = 5;
 
 /// The two servers of a campaign.
@@ -81,7 +82,8 @@ impl Servers<'_> {
             self.helper.dies() && self.answered() == release,
             "the helper ended by itself"
         );
-        // The question is stored, and nobody answers it: the same is asked whenever the leader comes back.
+        // The question is stored, and nobody answers it: the same is asked whenever the leader
+        // comes back.
         self.wait(|| self.has_asked(release));
         for _ in 0..3 {
             std::thread::sleep(self.moment(200));
@@ -94,7 +96,8 @@ impl Servers<'_> {
         self.wait(|| self.answered() > release);
         let pause = self.moment(20);
         assert!(self.helper.falls(pause), "{}", self.second.heard());
-        // The leader opens, charges, stores and keeps what it has to tell; the last frame is left alone.
+        // The leader opens, charges, stores and keeps what it has to tell; the last frame is left
+        // alone.
         for _ in 0..2 {
             std::thread::sleep(self.moment(400));
             if !self.has_frame(release + 1) {

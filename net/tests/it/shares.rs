@@ -461,7 +461,8 @@ fn keys_are_told_once_and_a_helper_that_lost_them_is_told_all_of_them_again() {
             helper = second.start(&quick);
             assert_eq!(leading.answered(&first, keys).await.unwrap(), answer);
             assert_eq!(told.take(), [[0; 0]; 0]);
-            // Of the next set it lacks two that the leader takes for told. A leader without their keys gets nothing.
+            // Of the next set it lacks two that the leader takes for told. A leader without their
+            // keys gets nothing.
             let (code, why) = status(leading.answered(&next, |_| Vec::new()).await);
             assert!(
                 code == 428 && why.contains("agent 0 is not enrolled with this helper"),
@@ -525,7 +526,8 @@ fn steps(folder: &Path) -> Vec<Step> {
         .collect()
 }
 
-/// What this site contributed to the first release, computed again from its journal: numbers, and integers.
+/// What this site contributed to the first release, computed again from its journal: numbers, and
+/// integers.
 fn contributed(terms: &Terms, folder: &Path) -> (Vec<f64>, Vec<i64>) {
     let (campaign, steps) = (terms.campaign().unwrap(), steps(folder));
     let Some(Step::Begin { agent, seed, .. }) = steps.first().cloned() else {
@@ -651,8 +653,8 @@ fn neither_server_holds_a_vector_on_its_disk_or_in_its_memory() {
                 );
             }
         };
-        // The search finds what is there: the vector in the memory of its own site, the run in that of both servers. The site goes on
-        // after the release, so it is looked at first.
+        // The search finds what is there: the vector in the memory of its own site, the run in that
+        // of both servers. The site goes on after the release, so it is looked at first.
         assert!(
             remembers(&sites[1], &needles[0]),
             "the site itself holds its vector"

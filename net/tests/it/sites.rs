@@ -1,5 +1,5 @@
-//! Campaigns as their operators meet them: everything is a process, and dies often; clocks jump; folders come back from a
-//! backup; somebody comes late.
+//! Campaigns as their operators meet them: everything is a process, and dies often; clocks jump;
+//! folders come back from a backup; somebody comes late.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,8 @@ use super::util::{
 const SPACE: &str = "goal = \"minimize\"\nvalue = \"validation loss\"\n[parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n\
                      [parameters.kind]\nchoices = [\"adam\", \"sgd\"]\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n";
 
-/// A training: descent on a quadratic with the point's rate, as many steps as its depth says; the loss in a unit of the site.
+/// A training: descent on a quadratic with the point's rate, as many steps as its depth says; the
+/// loss in a unit of the site.
 const TRAIN: &str = "exec awk -v r=\"$SORDINO_RATE\" -v d=\"$SORDINO_DEPTH\" -v k=\"$SORDINO_KIND\" -v s=\"$SITE\" 'BEGIN { \
                      for (i = 0; i < 200 * d; i++) { w -= r * (w - 3); v += r * w } \
                      l = log(r) / log(10) + 2; print s * 100 + (1 + s) * (l * l + .15 * (d - 3) ^ 2 + (k == \"sgd\") / 2) }'";
@@ -174,7 +175,8 @@ fn sixty_kills_of_server_and_sites_and_each_release_is_charged_once() {
                 "{of_sites} kills of sites\n{}",
                 federation.heard()
             );
-            // Once all have died often enough, a machine that others keep busy gets time to come to an end.
+            // Once all have died often enough, a machine that others keep busy gets time to come to
+            // an end.
             let longer = 1 + (server.kills + of_sites) / KILLS;
             std::thread::sleep(Duration::from_millis(u64::from(
                 longer * (20 + stream.below(120)),
@@ -430,7 +432,8 @@ fn who_comes_late_with_the_address_alone_finds_more_in_five_evaluations() {
     });
 }
 
-/// Every command of the compose file, as it stands there but for places and addresses: a server, invitations, five sites.
+/// Every command of the compose file, as it stands there but for places and addresses: a server,
+/// invitations, five sites.
 #[test]
 fn the_commands_of_the_compose_file_run_a_campaign() {
     bounded(|| {

@@ -70,7 +70,8 @@ impl Hostile {
         headers: &[(&str, String)],
         body: Vec<u8>,
     ) -> u16 {
-        // A body that is refused while it is being sent ends the connection, sometimes before the status was read.
+        // A body that is refused while it is being sent ends the connection, sometimes before the
+        // status was read.
         for _ in 0..ATTEMPTS {
             let mut request = Request::builder()
                 .method(method.clone())
@@ -190,7 +191,8 @@ fn another_sender_is_403_whatever_its_frame_says() {
         runtime().block_on(async {
             let (header, agreement) = honest(hostile).await;
             let numbers = vec![0.5f32; agreement.protocol.upload_len()];
-            // No key, another's slot, another's name in the frame, another run's or another agreement's frame.
+            // No key, another's slot, another's name in the frame, another run's or another
+            // agreement's frame.
             assert_eq!(stranger.puts(1, frame(header, &numbers)).await, 403);
             assert_eq!(hostile.puts(1, frame(header, &numbers)).await, 403);
             assert_eq!(
@@ -278,7 +280,8 @@ fn what_comes_at_another_time_is_410_and_what_comes_twice_409() {
             ] {
                 assert_eq!(hostile.puts(0, frame(other, &numbers)).await, 410);
             }
-            // NaN is taken like every other vector: what it counts for nobody is told. Then it is there.
+            // NaN is taken like every other vector: what it counts for nobody is told. Then it is
+            // there.
             assert_eq!(
                 hostile.puts(0, frame(header, &vec![f32::NAN; m])).await,
                 200

@@ -1,4 +1,5 @@
-//! What operators of a server meet: versions of stored files, signals, restarts after the end, metrics that many ask for, images.
+//! What operators of a server meet: versions of stored files, signals, restarts after the end,
+//! metrics that many ask for, images.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +16,8 @@ use super::util::{
     Federation, PATIENCE, Process, bounded, free_port, program, runtime, said, take_part,
 };
 
-/// A file without its first line, as the version before wrote it; an agent's file has a digest of all at its end.
+/// A file without its first line, as the version before wrote it; an agent's file has a digest of
+/// all at its end.
 fn without_version(path: &Path) {
     let bytes = fs::read(path).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -201,7 +203,8 @@ fn terminate(process: &Process) {
     );
 }
 
-/// The first process of a container gets no SIGTERM that it did not ask for; here it ended both without a word.
+/// The first process of a container gets no SIGTERM that it did not ask for; here it ended both
+/// without a word.
 #[test]
 fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
     bounded(|| {
@@ -221,7 +224,8 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
             started.display(),
             late.display()
         );
-        // As the first process of its own, where that is allowed: a signal without a handler never comes there.
+        // As the first process of its own, where that is allowed: a signal without a handler never
+        // comes there.
         let mut alone = Command::new("unshare");
         let inside = Command::new("unshare")
             .args(["--user", "--pid", "--fork", "true"])

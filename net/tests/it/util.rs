@@ -1,5 +1,5 @@
-//! A server as a process of its own, agents as tasks of the test. Loopback only; every wait has an end, and so has
-//! every test: [`bounded`].
+//! A server as a process of its own, agents as tasks of the test. Loopback only; every wait has an
+//! end, and so has every test: [`bounded`].
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -20,7 +20,8 @@ use sordino_net::terms::Terms;
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// No test lasts longer, whatever it waits for;
 const LIMIT: Duration = Duration::from_secs(180);
-/// a flood that was asked for by `SORDINO_BODIES`, or a crowd by `SORDINO_SHARE_AGENTS`, no longer than this.
+/// a flood that was asked for by `SORDINO_BODIES`, or a crowd by `SORDINO_SHARE_AGENTS`, no longer
+/// than this.
 const LIMIT_OF_A_FLOOD: Duration = Duration::from_secs(3600);
 
 /// Processes that were started and not waited for.
@@ -30,8 +31,9 @@ fn running(change: impl FnOnce(&mut Vec<u32>)) {
     change(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// A test that ends: after 180 s its processes are killed and the whole program of tests fails, by the name of the
-/// test. A task that never yields, which keeps a runtime from being dropped, is stopped in no other way.
+/// A test that ends: after 180 s its processes are killed and the whole program of tests fails, by
+/// the name of the test. A task that never yields, which keeps a runtime from being dropped, is
+/// stopped in no other way.
 pub fn bounded(body: impl FnOnce() + Send + 'static) {
     let (running_on, over) = channel::<()>();
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
@@ -123,8 +125,8 @@ pub struct Place(pub PathBuf);
 
 impl Place {
     pub fn new(name: &str) -> Place {
-        // In memory where there is such a folder: a server syncs about ten times in a round, and on a disk that others keep
-        // busy a sync takes longer than the deadlines of these tests.
+        // In memory where there is such a folder: a server syncs about ten times in a round, and on
+        // a disk that others keep busy a sync takes longer than the deadlines of these tests.
         let memory = PathBuf::from("/dev/shm");
         let root = if memory.is_dir() {
             memory
@@ -183,8 +185,8 @@ pub struct Federation {
 }
 
 impl Federation {
-    /// With these further arguments of `serve`, and rounds that go by the clock whoever is there: what a server waits for
-    /// has tests of its own.
+    /// With these further arguments of `serve`, and rounds that go by the clock whoever is there:
+    /// what a server waits for has tests of its own.
     pub fn new(name: &str, agents: u32, rounds: u32, more: &[&str]) -> Federation {
         Federation::waiting(
             name,
@@ -246,7 +248,8 @@ impl Federation {
         self.arguments[at + 1].clone()
     }
 
-    /// Starts the server, which may be running for a moment before it listens; what it says goes to a file.
+    /// Starts the server, which may be running for a moment before it listens; what it says goes to
+    /// a file.
     pub fn serve(&self) -> Process {
         self.serve_as(program(&[]))
     }
@@ -397,8 +400,9 @@ impl Federation {
         }
     }
 
-    /// Waits for the death of a server: until a frame more is whole if it `gets_on`, and then for a while. True when the
-    /// `last` frame is there, after which nobody may die: agents that have it are gone.
+    /// Waits for the death of a server: until a frame more is whole if it `gets_on`, and then for a
+    /// while. True when the `last` frame is there, after which nobody may die: agents that have it
+    /// are gone.
     pub fn lives(&self, last: u32, gets_on: bool, longer: Duration) -> bool {
         let folder = self.place.server();
         let last = folder.join(format!("frames/{last:06}.frame"));
@@ -437,7 +441,8 @@ fn served(place: &Place, what: &str) -> Vec<String> {
     .into()
 }
 
-/// How many frames a server's folder has, those that are being written left out; none before there is a folder.
+/// How many frames a server's folder has, those that are being written left out; none before there
+/// is a folder.
 pub fn whole_frames(folder: &Path) -> usize {
     let Ok(files) = std::fs::read_dir(folder.join("frames")) else {
         return 0;

@@ -1,5 +1,5 @@
-//! A vote that is served: killed at any moment, charged once, and refused where its terms are no vote; and that nothing serves or
-//! joins a method of somebody's own.
+//! A vote that is served: killed at any moment, charged once, and refused where its terms are no
+//! vote; and that nothing serves or joins a method of somebody's own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -76,7 +76,8 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
                 })
             })
             .collect();
-        // There is one frame after the first, so deaths come at any moment; a little later each time, until the shares are whole.
+        // There is one frame after the first, so deaths come at any moment; a little later each
+        // time, until the shares are whole.
         let (mut stream, mut kills) = (Stream::from_seed(3), 0);
         while !federation.lives(
             1,
@@ -93,7 +94,8 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
             let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await });
             let joined = joined.unwrap().unwrap().unwrap();
             assert_eq!(joined.observations, 2 + ROUNDS, "agent {index}");
-            // One that accepts less than a vote costs does not vote, and searches with what the others released.
+            // One that accepts less than a vote costs does not vote, and searches with what the
+            // others released.
             assert_eq!(
                 joined.given,
                 if index == 0 { vec![] } else { vec![0] },
@@ -295,7 +297,8 @@ fn a_vote_with_other_numbers_is_neither_served_nor_joined() {
     assert_eq!((admitted.releases, admitted.agents), (1, AGENTS));
 }
 
-/// Nothing is claimed for such a method, so that no agent of a real federation may send what it says.
+/// Nothing is claimed for such a method, so that no agent of a real federation may send what it
+/// says.
 #[test]
 fn a_method_of_somebody_s_own_is_neither_served_nor_joined() {
     bounded(|| {

@@ -34,7 +34,8 @@ pub enum DriverKind {
     Tokio,
 }
 
-/// How to execute. Nothing here changes a result; `chain` changes what is recorded, `share` which results are computed.
+/// How to execute. Nothing here changes a result; `chain` changes what is recorded, `share` which
+/// results are computed.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads for arithmetic; `None` uses all cores.
@@ -47,13 +48,15 @@ pub struct Options {
     pub journal: Option<Arc<Journal>>,
     /// Time between two checkpoints of a part.
     pub interval: Duration,
-    /// Set from outside: no further part is begun, and a federation stops at the end of a round, after a checkpoint.
+    /// Set from outside: no further part is begun, and a federation stops at the end of a round,
+    /// after a checkpoint.
     pub stop: Arc<AtomicBool>,
     /// The executor of federations.
     pub driver: DriverKind,
     /// Parts into which the tokio driver cuts the agents of a federation; `None` lets it choose.
     pub shards: Option<NonZeroU32>,
-    /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation rebuilds them.
+    /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation
+    /// rebuilds them.
     pub workspace_bytes: Option<usize>,
     /// The jobs to do here, if the others are done elsewhere; `None` means all of them.
     pub share: Option<Share>,
@@ -74,7 +77,8 @@ impl Options {
     }
 }
 
-/// What went wrong in code that only one trust model knows: its error with all causes, or a sentence.
+/// What went wrong in code that only one trust model knows: its error with all causes, or a
+/// sentence.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an execution ended early; displayed in one line.
@@ -144,8 +148,8 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// What `--data` must name, for scenarios that read a file or a folder; `None` for all others.
     fn reads(&self) -> Option<&'static str>;
 
-    /// The names of the jobs of each run, in order. The journal keeps each result under its run and job, and the parts
-    /// of an execution are made of jobs.
+    /// The names of the jobs of each run, in order. The journal keeps each result under its run and
+    /// job, and the parts of an execution are made of jobs.
     fn work(&self) -> Vec<String>;
 
     /// Why its jobs cannot be done by several processes; `None` if they can.
@@ -171,8 +175,8 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Executes all runs of all methods. What it leaves is for programs: the summary, `rounds.csv`, `README.md` and the
-    /// files of its own. It is the same for all [`Options`].
+    /// Executes all runs of all methods. What it leaves is for programs: the summary, `rounds.csv`,
+    /// `README.md` and the files of its own. It is the same for all [`Options`].
     ///
     /// **Errors**: [`ModelError`]; the first that occurred ends the execution.
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError>;
@@ -189,7 +193,8 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Executes all runs of all methods, and adds to what programs read what people see: a complete run folder.
+    /// Executes all runs of all methods, and adds to what programs read what people see: a complete
+    /// run folder.
     ///
     /// **Errors**: as [`Model::compute`].
     fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
@@ -201,13 +206,15 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// **Errors**: a loss that cannot be computed.
     fn explain(&self) -> Result<Explanation, ModelError>;
 
-    /// A smaller scenario, of the runs whose jobs are all in the journal; `None` if there is no such run.
+    /// A smaller scenario, of the runs whose jobs are all in the journal; `None` if there is no
+    /// such run.
     ///
     /// **Errors**: the journal's.
     fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError>;
 }
 
-/// Adds to the files for programs the scenario, and the table, picture and page that are made of all of them.
+/// Adds to the files for programs the scenario, and the table, picture and page that are made of
+/// all of them.
 ///
 /// **Errors**: as [`Model::view`].
 pub fn complete<M: Model + ?Sized>(model: &M, mut record: Record) -> Result<Record, ModelError> {
@@ -219,8 +226,8 @@ pub fn complete<M: Model + ?Sized>(model: &M, mut record: Record) -> Result<Reco
     Ok(record)
 }
 
-/// Table, picture and page of a complete run: (name, text). A run and `sordino report` make them by this function, of
-/// files that programs read.
+/// Table, picture and page of a complete run: (name, text). A run and `sordino report` make them by
+/// this function, of files that programs read.
 ///
 /// **Errors**: files that are missing or do not belong together.
 pub fn shown<M: Model + ?Sized>(

@@ -1,8 +1,9 @@
 //! A federation whose agents are elsewhere: what an execution needs from their holders.
 //!
-//! A hub moves bytes and knows nothing about their meaning: [`super::federated::remote`] writes and reads them on the
-//! server's side, [`super::federated::post`] on the agents' side. Agents are handed out in lots of consecutive ones,
-//! which stay the same as long as a method runs: the holder of a lot may change, but the lot's answers do not.
+//! A hub moves bytes and knows nothing about their meaning: [`super::federated::remote`] writes and
+//! reads them on the server's side, [`super::federated::post`] on the agents' side. Agents are
+//! handed out in lots of consecutive ones, which stay the same as long as a method runs: the holder
+//! of a lot may change, but the lot's answers do not.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -49,7 +50,8 @@ pub enum HubError {
 
 /// The holders of a federation's agents. Calls come one after the other.
 pub trait Hub: Debug + Send + Sync {
-    /// Takes up a task: fresh agents, or agents as in the snapshots, one for each lot. What was held before is dropped.
+    /// Takes up a task: fresh agents, or agents as in the snapshots, one for each lot. What was
+    /// held before is dropped.
     ///
     /// **Errors**: [`HubError`].
     fn begin(
@@ -59,7 +61,8 @@ pub trait Hub: Debug + Send + Sync {
         snapshots: Option<Vec<Vec<u8>>>,
     ) -> Result<(), HubError>;
 
-    /// Takes all agents through an order, once, even if workers are lost in the meantime; `tell` is called with its progress.
+    /// Takes all agents through an order, once, even if workers are lost in the meantime; `tell` is
+    /// called with its progress.
     ///
     /// **Returns** answers that together cover all lots, in any order.
     ///
@@ -67,8 +70,8 @@ pub trait Hub: Debug + Send + Sync {
     fn round(&self, letter: Letter, tell: &mut dyn FnMut(&Heard))
     -> Result<Vec<Vec<u8>>, HubError>;
 
-    /// The state of all agents between two orders: one snapshot for each lot, in the order of the lots. Earlier orders
-    /// are no longer needed.
+    /// The state of all agents between two orders: one snapshot for each lot, in the order of the
+    /// lots. Earlier orders are no longer needed.
     ///
     /// **Errors**: [`HubError`].
     fn snapshot(&self) -> Result<Vec<Vec<u8>>, HubError>;

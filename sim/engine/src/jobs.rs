@@ -1,7 +1,8 @@
-//! Independent jobs on all cores; finished ones are in the journal, so that an interrupted execution can go on.
+//! Independent jobs on all cores; finished ones are in the journal, so that an interrupted
+//! execution can go on.
 //!
-//! A job is a function of the scenario, its data and its own address, never of another job: order, threads and
-//! interruptions cannot show in a result.
+//! A job is a function of the scenario, its data and its own address, never of another job: order,
+//! threads and interruptions cannot show in a result.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -16,11 +17,12 @@ use sordino_experiment::scenario::Head;
 
 use super::contract::{Model, ModelError, Options};
 
-/// Does every job of the share that the journal does not hold; `name` gives the run of a job and its name within the run. The results
-/// are in the order of the jobs, whatever the threads.
+/// Does every job of the share that the journal does not hold; `name` gives the run of a job and
+/// its name within the run. The results are in the order of the jobs, whatever the threads.
 ///
-/// **Errors**: the first that occurred in the order of the jobs; [`ModelError::Interrupted`] if the flag of the options
-/// was set before all were begun; [`ModelError::PartDone`] if all went well but some jobs belong to other parts.
+/// **Errors**: the first that occurred in the order of the jobs; [`ModelError::Interrupted`] if the
+/// flag of the options was set before all were begun; [`ModelError::PartDone`] if all went well but
+/// some jobs belong to other parts.
 pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     jobs: &[J],
     options: &Options,
@@ -83,7 +85,8 @@ pub fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, 
         .count() as u32)
 }
 
-/// The model with fewer runs, if some are complete: fewer runs are a prefix of more. `head` finds the model's [`Head`].
+/// The model with fewer runs, if some are complete: fewer runs are a prefix of more. `head` finds
+/// the model's [`Head`].
 ///
 /// **Errors**: the journal's.
 pub fn finished<M: Model + Clone + 'static>(

@@ -1,6 +1,7 @@
 //! # sordino-engine
 //!
-//! The four trust models of [`sordino-sim`] as equals: each runs core's parties against a world and leaves a record.
+//! The four trust models of [`sordino-sim`] as equals: each runs core's parties against a world and
+//! leaves a record.
 //!
 //! | module | what it holds |
 //! |---|---|

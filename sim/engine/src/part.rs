@@ -1,8 +1,9 @@
 //! The parts of an execution that many processes share: which process does which job.
 //!
-//! **The cut**: jobs are counted in the order of sweep points, then of runs, then of methods, and dealt like cards to
-//! the n parts; each deal begins one part later than the one before, so that a method is not always dealt to the same
-//! part: job j goes to part (j + ⌊j/n⌋) mod n + 1. The numbers of jobs of two parts differ by at most one.
+//! **The cut**: jobs are counted in the order of sweep points, then of runs, then of methods, and
+//! dealt like cards to the n parts; each deal begins one part later than the one before, so that a
+//! method is not always dealt to the same part: job j goes to part (j + ⌊j/n⌋) mod n + 1. The
+//! numbers of jobs of two parts differ by at most one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -111,7 +112,8 @@ mod tests {
                 );
             }
         }
-        // As many parts as methods: each part has each method in turn. Dealt without the shift it would have one.
+        // As many parts as methods: each part has each method in turn. Dealt without the shift it
+        // would have one.
         let part = Part::new(2, 4).unwrap();
         let methods: Vec<u64> = (0..16)
             .filter(|job| part.takes(*job))

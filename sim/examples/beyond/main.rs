@@ -1,8 +1,9 @@
-//! What makes the federated prior cheaper, and what does not: the numbers and figures of `docs/beyond.md` and
-//! `docs/secure-aggregation.md`.
+//! What makes the federated prior cheaper, and what does not: the numbers and figures of
+//! `docs/beyond.md` and `docs/secure-aggregation.md`.
 //!
-//! `cargo run --release -p sordino-sim --example beyond -- [--runs N] [--only TABLE] [--write]`; without `--write` tables go
-//! to standard output. Functions are paired over all cases. An experiment on one family of functions, no proof.
+//! `cargo run --release -p sordino-sim --example beyond -- [--runs N] [--only TABLE] [--write]`;
+//! without `--write` tables go to standard output. Functions are paired over all cases. An
+//! experiment on one family of functions, no proof.
 #![allow(missing_docs)]
 
 mod cases;

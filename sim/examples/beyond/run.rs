@@ -126,8 +126,9 @@ impl Budget {
         })
     }
 
-    /// z of release j, at whose noise the sum of variances of sampling, `sampling`, is in the proportion asked for;
-    /// nothing if nothing is left. `unit` is the noise variance of the mean at z = 1.
+    /// z of release j, at whose noise the sum of variances of sampling, `sampling`, is in the
+    /// proportion asked for; nothing if nothing is left. `unit` is the noise variance of the mean
+    /// at z = 1.
     fn next(&mut self, case: &Case, j: usize, sampling: f64, unit: f64) -> Option<f64> {
         let z = match case.adaptive {
             None => self.planned[j],
@@ -239,7 +240,8 @@ fn tally(agents: &[Agent], found: &mut Found) {
     }
 }
 
-/// Kernel and noise variance that an agent's own data speak for, drawn by evidence summed over the models.
+/// Kernel and noise variance that an agent's own data speak for, drawn by evidence summed over the
+/// models.
 fn believed(
     world: &World,
     models: &[Model<f64>],

@@ -1,7 +1,8 @@
-//! Sums through secure aggregation: every device adds its share of the noise and a mask that only the whole sum cancels,
-//! modulo 2ᵇ; the party that opens the sum sees neither a vector nor noise by itself. A simulation of what comes out: shares
-//! are rounded normals (which a device would draw as discrete Gaussians or Skellams, at these variances the same to the
-//! eye), masks come from a seed.
+//! Sums through secure aggregation: every device adds its share of the noise and a mask that only
+//! the whole sum cancels, modulo 2ᵇ; the party that opens the sum sees neither a vector nor noise
+//! by itself. A simulation of what comes out: shares are rounded normals (which a device would draw
+//! as discrete Gaussians or Skellams, at these variances the same to the eye), masks come from a
+//! seed.
 
 use sordino_core::federated::prior::{Config, Parameters, total_mu};
 use sordino_core::privacy::accountant::RdpAccountant;
@@ -22,8 +23,8 @@ pub fn with_noise(config: &Config, noise_variance: f64) -> Outcome<Config> {
     })?)
 }
 
-/// ε of one Gaussian of 1/μ at δ by Rényi divergences: what is proven for discrete Gaussians and Skellams too, up to terms
-/// that [`surcharge`] gives.
+/// ε of one Gaussian of 1/μ at δ by Rényi divergences: what is proven for discrete Gaussians and
+/// Skellams too, up to terms that [`surcharge`] gives.
 pub fn renyi(mu: f64, delta: f64) -> Outcome<f64> {
     let mut accountant = RdpAccountant::new();
     let relation = NeighboringRelation::ReplaceSpecial;
@@ -37,7 +38,8 @@ pub fn renyi(mu: f64, delta: f64) -> Outcome<f64> {
     Ok(accountant.epsilon(delta)?.epsilon)
 }
 
-/// The total μ that ε pays for: exact for Gaussians, by Rényi divergences for noise that is summed on devices.
+/// The total μ that ε pays for: exact for Gaussians, by Rényi divergences for noise that is summed
+/// on devices.
 pub fn mu(case: &Case, epsilon: f64) -> Outcome<f64> {
     let delta = f64::from(case.agents).powf(-1.1);
     let exact = total_mu(epsilon, delta)?;
@@ -56,9 +58,10 @@ pub fn mu(case: &Case, epsilon: f64) -> Outcome<f64> {
     Ok(low)
 }
 
-/// What discreteness adds: (a) to μ² of a release of t discrete Gaussians of std 2ᵐ/√t over d coordinates, ½τd with
-/// τ = 10 Σ_{k<t} exp(−2π²(2²ᵐ/t)·k/(k + 1)) (Kairouz, Liu, Steinke 2021); (b) to the divergence at order α of a Skellam of
-/// variance 2²ᵐ, min(((2α − 1)Δ₂² + 6Δ₁)/(4·2⁴ᵐ), 3Δ₁/(2·2²ᵐ)) with Δ₂ = 2ᵐ/z, Δ₁ = √d·Δ₂ (Agarwal, Kairouz, Liu 2021).
+/// What discreteness adds: (a) to μ² of a release of t discrete Gaussians of std 2ᵐ/√t over d
+/// coordinates, ½τd with τ = 10 Σ_{k<t} exp(−2π²(2²ᵐ/t)·k/(k + 1)) (Kairouz, Liu, Steinke 2021);
+/// (b) to the divergence at order α of a Skellam of variance 2²ᵐ, min(((2α − 1)Δ₂² + 6Δ₁)/(4·2⁴ᵐ),
+/// 3Δ₁/(2·2²ᵐ)) with Δ₂ = 2ᵐ/z, Δ₁ = √d·Δ₂ (Agarwal, Kairouz, Liu 2021).
 pub fn surcharge(m: u32, z: f64, d: usize, t: f64, order: f64) -> (f64, f64) {
     let variance = 4f64.powi(m as i32);
     let exponent =
@@ -70,8 +73,8 @@ pub fn surcharge(m: u32, z: f64, d: usize, t: f64, order: f64) -> (f64, f64) {
     (0.5 * tau * d as f64, first.min(1.5 * l1 / variance))
 }
 
-/// What a coarser grid costs 200 devices and 51 numbers at z = 1.2, Rényi order 10: discreteness over the Gaussian's own
-/// cost, bits of the modulus.
+/// What a coarser grid costs 200 devices and 51 numbers at z = 1.2, Rényi order 10: discreteness
+/// over the Gaussian's own cost, bits of the modulus.
 pub fn discreteness() -> Outcome<String> {
     let (agents, d, z, order) = (200u32, 51, 1.2, 10.0);
     let mut out = String::from(
@@ -107,7 +110,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Every device's share is as large as is needed if no more than the tolerated fraction is missing.
+    /// Every device's share is as large as is needed if no more than the tolerated fraction is
+    /// missing.
     pub fn new(case: &Case, grid: &GridGaussian, stream: Stream) -> Self {
         let needed = (f64::from(case.agents) * (1.0 - case.dropouts.unwrap_or(0.0)))
             .floor()

@@ -47,7 +47,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A row for every case: summed regret, ε that was spent, difference from the row it is compared with.
+    /// A row for every case: summed regret, ε that was spent, difference from the row it is
+    /// compared with.
     pub fn markdown(&self) -> String {
         let classes = self
             .rows

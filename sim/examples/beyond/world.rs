@@ -1,5 +1,5 @@
-//! A federation to try things on: functions of a Gaussian process on a list of candidates in one to six dimensions, and
-//! what its parties know of it.
+//! A federation to try things on: functions of a Gaussian process on a list of candidates in one to
+//! six dimensions, and what its parties know of it.
 
 use std::error::Error;
 
@@ -24,7 +24,8 @@ pub type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// The features φ of the population's weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Features {
-    /// The first M columns of the pivoted Cholesky factor of K: Nyström at M candidates, each where most is missing.
+    /// The first M columns of the pivoted Cholesky factor of K: Nyström at M candidates, each where
+    /// most is missing.
     Greedy(usize),
     /// The M largest eigenfunctions of K on the candidates.
     Eigen(usize),
@@ -41,7 +42,8 @@ pub struct Case {
     pub dim: usize,
     /// The lengthscale of the functions.
     pub lengthscale: f64,
-    /// Lengthscales that the parties take for possible; empty: they know it. One: they take it for that.
+    /// Lengthscales that the parties take for possible; empty: they know it. One: they take it for
+    /// that.
     pub assumed: &'static [f64],
     /// Noise variances that agents take for possible; empty: they know it.
     pub noises: &'static [f64],
@@ -52,7 +54,8 @@ pub struct Case {
     pub shares: &'static [f64],
     /// ε of everything at δ = N^−1.1; nothing: agents share nothing.
     pub epsilon: Option<f64>,
-    /// Noise variance of a release over its sampling variance, chosen from releases before; nothing: planned ahead.
+    /// Noise variance of a release over its sampling variance, chosen from releases before;
+    /// nothing: planned ahead.
     pub adaptive: Option<f64>,
     /// Initial points of agent n: entry n mod their number.
     pub sizes: &'static [u32],
@@ -60,7 +63,8 @@ pub struct Case {
     pub own: f64,
     /// Agents follow the posterior's mean instead of a draw of the round.
     pub mean: bool,
-    /// Noise on devices, sums through secure aggregation: the fraction of agents that may be missing.
+    /// Noise on devices, sums through secure aggregation: the fraction of agents that may be
+    /// missing.
     pub dropouts: Option<f64>,
 }
 
@@ -210,8 +214,8 @@ impl World {
         Public::new(config, &self.features, tables)
     }
 
-    /// The public posterior before any release: N(0, I), or under several kernels the mean over them of what they say
-    /// about the weights: W FₖFₖᵀWᵀ with W = (ΦᵀΦ + 10⁻⁶I)⁻¹Φᵀ.
+    /// The public posterior before any release: N(0, I), or under several kernels the mean over
+    /// them of what they say about the weights: W FₖFₖᵀWᵀ with W = (ΦᵀΦ + 10⁻⁶I)⁻¹Φᵀ.
     pub fn posterior(&self) -> Outcome<PublicState<f64, Vec<f64>>> {
         let m = self.config.features();
         let mut storage = vec![0.0; storage_len(m)];

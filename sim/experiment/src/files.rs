@@ -1,9 +1,9 @@
-//! Files as this program reads and writes them: every read has a bound, every write leaves the old file or the new one,
-//! and a folder that is being written has one writer.
+//! Files as this program reads and writes them: every read has a bound, every write leaves the old
+//! file or the new one, and a folder that is being written has one writer.
 //!
-//! Only regular files are read. A pipe, a terminal or a device is refused by name, `/dev/stdin` included: data are read
-//! again when a run is resumed, and input without a length may never end. Instead of `sordino run <(generate)`, write
-//! the output of `generate` to a file.
+//! Only regular files are read. A pipe, a terminal or a device is refused by name, `/dev/stdin`
+//! included: data are read again when a run is resumed, and input without a length may never end.
+//! Instead of `sordino run <(generate)`, write the output of `generate` to a file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -16,8 +16,8 @@ pub const LOCK: &str = ".lock";
 /// How many bytes of a lock file, which names its holder, are shown.
 const HOLDER_MAX: u64 = 200;
 
-/// The whole of a regular file of at most `bytes_max` bytes ([`sordino_host::files::read_bounded`]), with an error that
-/// leaves the path to its caller.
+/// The whole of a regular file of at most `bytes_max` bytes
+/// ([`sordino_host::files::read_bounded`]), with an error that leaves the path to its caller.
 ///
 /// **Errors**: the system's; a path that is not a regular file, or a longer file.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -71,10 +71,12 @@ pub enum LockError {
     },
 }
 
-/// The right to write into a folder, held until this value is dropped or the process ends, however it ends.
+/// The right to write into a folder, held until this value is dropped or the process ends, however
+/// it ends.
 ///
-/// The system's advisory lock on the file [`LOCK`] within the folder; a file that a killed process left behind is not
-/// locked and does not matter. On a file system without locks the right is given without a lock.
+/// The system's advisory lock on the file [`LOCK`] within the folder; a file that a killed process
+/// left behind is not locked and does not matter. On a file system without locks the right is given
+/// without a lock.
 #[derive(Debug)]
 pub struct FolderLock {
     path: PathBuf,
@@ -82,7 +84,8 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Takes the lock of a folder that exists, and clears away what a killed writer left half written.
+    /// Takes the lock of a folder that exists, and clears away what a killed writer left half
+    /// written.
     ///
     /// **Errors**: [`LockError::Held`], at once, if another process has it.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
@@ -110,7 +113,8 @@ impl FolderLock {
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
                 Err(TryLockError::Error(error)) => return Err(refused(error)),
             }
-            // Whoever held it before has removed the file between our opening and locking it: not the one others see.
+            // Whoever held it before has removed the file between our opening and locking it: not
+            // the one others see.
             if is_at(&file, &path).map_err(refused)? {
                 let _ = file.set_len(0).and_then(|()| {
                     (&file).write_all(format!("process {}\n", std::process::id()).as_bytes())
@@ -131,7 +135,8 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // While it is still locked: who opened it before finds out that it is no longer at its place.
+        // While it is still locked: who opened it before finds out that it is no longer at its
+        // place.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,6 +1,7 @@
 //! # sordino-experiment
 //!
-//! What is to be run, and what a run leaves: scenarios, objectives, progress, records. [`sordino-sim`] is the simulator.
+//! What is to be run, and what a run leaves: scenarios, objectives, progress, records.
+//! [`sordino-sim`] is the simulator.
 //!
 //! | module | what it holds |
 //! |---|---|

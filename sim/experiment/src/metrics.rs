@@ -87,8 +87,8 @@ impl Paired {
     }
 }
 
-/// The 97.5 % quantile of Student's t. Exact to three digits: a table for few degrees of freedom, then the expansion of
-/// Cornish and Fisher around the normal quantile.
+/// The 97.5 % quantile of Student's t. Exact to three digits: a table for few degrees of freedom,
+/// then the expansion of Cornish and Fisher around the normal quantile.
 fn student_95(degrees: usize) -> f64 {
     const FEW: [f64; 9] = [
         f64::INFINITY,
@@ -113,19 +113,22 @@ fn student_95(degrees: usize) -> f64 {
 
 /// ε of all releases of one run, by two accountants. `None` where there is no finite bound.
 ///
-/// A budget (`privacy.max_epsilon`) counts by neither of them: its filter, like the ledger's, uses Rényi accounting,
-/// for which filters are proven.
+/// A budget (`privacy.max_epsilon`) counts by neither of them: its filter, like the ledger's, uses
+/// Rényi accounting, for which filters are proven.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyLoss {
     /// Which two inputs are compared.
     pub relation: NeighboringRelation,
     /// The δ of both accountants.
     pub delta: f64,
-    /// By privacy-loss distributions, within about 1e-4 of the truth, relative and never below it: the number that is shown.
+    /// By privacy-loss distributions, within about 1e-4 of the truth, relative and never below it:
+    /// the number that is shown.
     pub tight: Option<f64>,
-    /// ε between any two contributions that an agent may have sent, at the same δ and by the same distributions.
+    /// ε between any two contributions that an agent may have sent, at the same δ and by the same
+    /// distributions.
     pub between: Option<f64>,
-    /// How often the best guess "used or counted as nothing" is right at most, if both are as likely; for any δ.
+    /// How often the best guess "used or counted as nothing" is right at most, if both are as
+    /// likely; for any δ.
     pub best_guess: f64,
     /// As the paper accounts, log-moments 1..32: to compare with what it prints.
     pub moments: Option<f64>,
@@ -136,7 +139,8 @@ pub fn release_event(scenario: &Scenario) -> Event {
     scenario.privacy.event()
 }
 
-/// The one release of a vote: everybody's, of the multiplier that spends what the plan of the federated prior spends.
+/// The one release of a vote: everybody's, of the multiplier that spends what the plan of the
+/// federated prior spends.
 pub fn vote_event(scenario: &Scenario) -> Event {
     let relation = NeighboringRelation::ReplaceSpecial;
     let together = scenario.prior.as_ref().and_then(|prior| prior.together());
@@ -150,8 +154,10 @@ pub fn vote_event(scenario: &Scenario) -> Event {
 
 /// What the first `releases` releases of a private method spend: an event, and how often it occurs.
 ///
-/// The releases of a federated prior and of a campaign are unsampled Gaussians, each with its own multiplier, together one
-/// Gaussian ([`PriorConfig::spent_by`](crate::scenario::PriorConfig::spent_by)); the releases of any other method are all equal.
+/// The releases of a federated prior and of a campaign are unsampled Gaussians, each with its own
+/// multiplier, together one Gaussian
+/// ([`PriorConfig::spent_by`](crate::scenario::PriorConfig::spent_by)); the releases of any other
+/// method are all equal.
 pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u32) {
     let scenario = scenario.of(method);
     if method.samples() {
@@ -209,8 +215,9 @@ fn loss_by(
     finite(accountant.epsilon(delta))
 }
 
-/// The tight ε at up to `points` counts of equal releases, in rising order from 0 to `releases`; at every count if
-/// there are no more than that. Composition is smooth, and each ε costs a millisecond.
+/// The tight ε at up to `points` counts of equal releases, in rising order from 0 to `releases`; at
+/// every count if there are no more than that. Composition is smooth, and each ε costs a
+/// millisecond.
 ///
 /// **Errors**: as [`privacy_loss`].
 pub fn loss_curve(
@@ -230,7 +237,8 @@ pub fn loss_curve(
     (0..=steps).map(|i| at(count(i))).collect()
 }
 
-/// ε after `releases`, or after the next larger count of the curve: never below the truth. `None` beyond its end.
+/// ε after `releases`, or after the next larger count of the curve: never below the truth. `None`
+/// beyond its end.
 pub fn loss_after(curve: &[(u32, Option<f64>)], releases: u32) -> Option<f64> {
     curve
         .iter()
@@ -238,8 +246,8 @@ pub fn loss_after(curve: &[(u32, Option<f64>)], releases: u32) -> Option<f64> {
         .and_then(|(_, epsilon)| *epsilon)
 }
 
-/// The tight ε at the scenario's δ after up to `releases` releases of a private method, for [`loss_after`]. Empty for a
-/// method that releases nothing.
+/// The tight ε at the scenario's δ after up to `releases` releases of a private method, for
+/// [`loss_after`]. Empty for a method that releases nothing.
 ///
 /// **Errors**: as [`privacy_loss`].
 pub fn losses(
@@ -284,11 +292,13 @@ pub struct MethodStatistics {
     pub curve: Vec<Estimate>,
     /// Mean over runs of the 10 %, 50 % and 90 % quantiles over agents, with t, at report rounds.
     pub spread: Vec<(u32, [f64; 3])>,
-    /// Mean over runs of the share of uploads that were clipped, by broadcast. Simulation only: *not releasable*.
+    /// Mean over runs of the share of uploads that were clipped, by broadcast. Simulation only:
+    /// *not releasable*.
     pub clipped_share: Vec<f64>,
     /// Releases of one run (the most of any).
     pub releases: u32,
-    /// What those releases cost at the scenario's δ and at [`SMALL_DELTA`]; only for private methods.
+    /// What those releases cost at the scenario's δ and at [`SMALL_DELTA`]; only for private
+    /// methods.
     pub losses: Option<[PrivacyLoss; 2]>,
 }
 
@@ -329,8 +339,8 @@ impl Statistics {
 pub struct Paid {
     /// In the scenario's order; at least one.
     pub methods: Vec<Method>,
-    /// The tight ε at the scenario's δ over releases, up to the most of any run; for [`loss_after`]. Empty if nothing was
-    /// released.
+    /// The tight ε at the scenario's δ over releases, up to the most of any run; for
+    /// [`loss_after`]. Empty if nothing was released.
     pub losses: Vec<(u32, Option<f64>)>,
 }
 
@@ -342,7 +352,8 @@ impl Paid {
     }
 }
 
-/// The private methods of a scenario, grouped by the releases they pay for; methods that sample come first.
+/// The private methods of a scenario, grouped by the releases they pay for; methods that sample
+/// come first.
 pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
     let mut groups: Vec<Vec<Method>> = Vec::new();
     for method in scenario

@@ -1,4 +1,5 @@
-//! What an execution leaves: the numbers of one method in one run, the files of a run folder, what may be concluded from it.
+//! What an execution leaves: the numbers of one method in one run, the files of a run folder, what
+//! may be concluded from it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use sordino_core::privacy::SourceKind;
 use crate::scenario::{Head, MethodName};
 use crate::world::fault::FaultCounts;
 
-/// What one method did in one run. Everything but the times and the fields marked *not releasable* is in the digest.
+/// What one method did in one run. Everything but the times and the fields marked *not releasable*
+/// is in the digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodRun {
     /// The method that was run.
@@ -19,32 +21,37 @@ pub struct MethodRun {
     pub run: u32,
     /// The last link of `chain`.
     pub digest: Digest,
-    /// The chain after t = 0..=T: T+1 digests; empty if it was read from a folder that keeps only the last.
+    /// The chain after t = 0..=T: T+1 digests; empty if it was read from a folder that keeps only
+    /// the last.
     pub chain: Vec<Digest>,
-    /// Mean over agents of the best-so-far noise-free regret, t = 0..=T: T+1 numbers with five significant digits.
-    pub regret: Vec<f64>,
-    /// The 10 %, 50 % and 90 % quantiles over agents of the same, with t, at report rounds ([`is_report_round`]): three
+    /// Mean over agents of the best-so-far noise-free regret, t = 0..=T: T+1 numbers with five
     /// significant digits.
+    pub regret: Vec<f64>,
+    /// The 10 %, 50 % and 90 % quantiles over agents of the same, with t, at report rounds
+    /// ([`is_report_round`]): three significant digits.
     pub regret_quantiles: Vec<(u32, [f64; 3])>,
     /// Broadcasts that were made, each charged once.
     pub releases: u32,
-    /// Selected uploads longer than the clipping radius, by broadcast. Simulation only: *not releasable*.
+    /// Selected uploads longer than the clipping radius, by broadcast. Simulation only: *not
+    /// releasable*.
     pub clipped: Vec<u32>,
     /// Agents that were selected, by broadcast. Simulation only: *not releasable*.
     pub selected: Vec<u32>,
     /// What happened on the links, by round; empty if the scenario has no faults.
     pub faults: Vec<FaultCounts>,
-    /// Every observation, in the order of rounds, then of agents; empty unless the scenario asks for them. Simulation only:
-    /// *not releasable*.
+    /// Every observation, in the order of rounds, then of agents; empty unless the scenario asks
+    /// for them. Simulation only: *not releasable*.
     pub observations: Vec<Observed>,
-    /// Of a federated prior or a campaign in run 0: the sums of its releases, M + 1 numbers each, in their order, in the format of
-    /// the scenario. Empty for all others.
+    /// Of a federated prior or a campaign in run 0: the sums of its releases, M + 1 numbers each,
+    /// in their order, in the format of the scenario. Empty for all others.
     pub released: Vec<f64>,
-    /// Of a federated prior or a campaign in run 0 that is finished: the prior file of these releases, or why there is none, in words.
+    /// Of a federated prior or a campaign in run 0 that is finished: the prior file of these
+    /// releases, or why there is none, in words.
     pub prior: Option<Result<Left, String>>,
 }
 
-/// The prior file that a simulated federation leaves. Its label says that it is simulated: *no privacy*.
+/// The prior file that a simulated federation leaves. Its label says that it is simulated: *no
+/// privacy*.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Left {
     /// SHA-256 of its label and numbers, hexadecimal, as `sordino prior show` prints it.
@@ -100,8 +107,8 @@ pub enum Source {
     Own,
     /// The maximum of the last broadcast, whether the agent followed it or came to it by itself.
     Server,
-    /// The agent's own choice from what was broadcast: a draw with the public posterior of a federated prior, or with
-    /// that of pooled data.
+    /// The agent's own choice from what was broadcast: a draw with the public posterior of a
+    /// federated prior, or with that of pooled data.
     Prior,
 }
 
@@ -132,8 +139,9 @@ pub fn stored_run(name: &str) -> Option<u32> {
     name.strip_prefix("run-")?.split_once('.')?.0.parse().ok()
 }
 
-/// True at the rounds at which quantiles over agents are kept: the first, the last and every ⌈T/10⌉-th, at most 11.
-/// Quantiles are the only numbers of a run for which every agent's own is needed in one place.
+/// True at the rounds at which quantiles over agents are kept: the first, the last and every
+/// ⌈T/10⌉-th, at most 11. Quantiles are the only numbers of a run for which every agent's own is
+/// needed in one place.
 pub fn is_report_round(round: u32, rounds: u32) -> bool {
     round == rounds || round.is_multiple_of(rounds.div_ceil(10).max(1))
 }
@@ -141,7 +149,8 @@ pub fn is_report_round(round: u32, rounds: u32) -> bool {
 /// Version of the form of [`Summary`]; summaries without a version are version 1.
 const SUMMARY_VERSION: u32 = 2;
 
-/// What an execution of any trust model amounts to, in terms common to all: `summary.json`, which is written and read.
+/// What an execution of any trust model amounts to, in terms common to all: `summary.json`, which
+/// is written and read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Version of this form.
@@ -293,7 +302,8 @@ pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     found
 }
 
-/// Methods that did the same, bit by bit, as several do where the domain has one region: they are one line in a picture.
+/// Methods that did the same, bit by bit, as several do where the domain has one region: they are
+/// one line in a picture.
 #[derive(Clone, Debug)]
 pub struct Twins<'n>(Vec<(&'n str, &'n str)>);
 
@@ -311,8 +321,8 @@ impl<'n> Twins<'n> {
         Twins(found)
     }
 
-    /// The first method that did the same as this one; `None` for the first itself and for a method that no other
-    /// matches.
+    /// The first method that did the same as this one; `None` for the first itself and for a method
+    /// that no other matches.
     pub fn first(&self, name: &str) -> Option<&'n str> {
         self.0
             .iter()

@@ -1,11 +1,13 @@
-//! User input as it is quoted in messages: on one line, of bounded length; and what ε means, in the words of all texts.
+//! User input as it is quoted in messages: on one line, of bounded length; and what ε means, in the
+//! words of all texts.
 
 use std::fmt::{self, Display, Write};
 
 pub use sordino_host::text::chain;
 
-/// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise` and the page say it in these
-/// words; a test compares them, and `docs/epsilon.md` names the proof of each.
+/// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise`
+/// and the page say it in these words; a test compares them, and `docs/epsilon.md` names the proof
+/// of each.
 pub const MEANING: [&str; 5] = [
     "ε compares two worlds: an enrolled agent's contributions are used, or they count as nothing.",
     "Whatever an observer looks for is at most e^ε times as likely in one world as in the other, plus δ.",
@@ -52,7 +54,8 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// A number with about `digits` significant digits, without an exponent where it is readable without one.
+/// A number with about `digits` significant digits, without an exponent where it is readable
+/// without one.
 pub fn significant(x: f64, digits: usize) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");
@@ -80,8 +83,8 @@ pub fn significant_up(x: f64, digits: usize) -> String {
     }
 }
 
-/// Lines of places in a text of records, as editors count them: CSV readers count CRLF one too low and empty lines not at
-/// all. **Cost**: each byte is looked at once, if places come in order.
+/// Lines of places in a text of records, as editors count them: CSV readers count CRLF one too low
+/// and empty lines not at all. **Cost**: each byte is looked at once, if places come in order.
 pub struct Lines<'t> {
     text: &'t [u8],
     at: usize,
@@ -98,7 +101,8 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// The 1-based line of the record that begins at this byte or behind the line ends that stand there.
+    /// The 1-based line of the record that begins at this byte or behind the line ends that stand
+    /// there.
     pub fn of(&mut self, byte: u64) -> u64 {
         let byte = usize::try_from(byte)
             .unwrap_or(usize::MAX)
@@ -163,7 +167,8 @@ mod tests {
         assert_eq!(chain(&error), format!("outer: said: {}", std::fmt::Error));
     }
 
-    /// A reader of records begins a record at the second half of CRLF, or at the empty lines above it.
+    /// A reader of records begins a record at the second half of CRLF, or at the empty lines above
+    /// it.
     #[test]
     fn mended3_lines_are_those_of_an_editor_whatever_ends_them() {
         for text in [

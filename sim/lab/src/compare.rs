@@ -1,9 +1,9 @@
 //! Run folders compared: the differences between their scenarios, paired differences, one picture.
 //!
-//! Two folders can be compared if they have the same trust model and met the same functions: equal `[objective]`, seed,
-//! number of rounds and, in a federation, number of agents. Run i of one is then paired with run i of the other, as
-//! methods within a folder are. If their numbers of runs differ, the first runs of both are paired, because ten runs
-//! are a prefix of thirty.
+//! Two folders can be compared if they have the same trust model and met the same functions: equal
+//! `[objective]`, seed, number of rounds and, in a federation, number of agents. Run i of one is
+//! then paired with run i of the other, as methods within a folder are. If their numbers of runs
+//! differ, the first runs of both are paired, because ten runs are a prefix of thirty.
 
 use std::path::{Path, PathBuf};
 
@@ -159,7 +159,8 @@ pub struct Comparison {
     pub entries: Vec<Entry>,
     /// Paired differences.
     pub pairs: Vec<Pair>,
-    /// Methods left out because only one folder has them, with that folder's letter; empty if methods were asked for.
+    /// Methods left out because only one folder has them, with that folder's letter; empty if
+    /// methods were asked for.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -172,7 +173,8 @@ pub struct Entry {
     pub method: String,
     /// Tight ε at its scenario's δ; `None` if nothing is claimed or the ε is infinite.
     pub epsilon: Option<f64>,
-    /// The quantity that folders are compared by (in a federation, summed regret): mean and standard error.
+    /// The quantity that folders are compared by (in a federation, summed regret): mean and
+    /// standard error.
     pub summed_regret: (f64, Option<f64>),
     /// Final regret: mean and standard error.
     pub final_regret: (f64, Option<f64>),

@@ -32,10 +32,11 @@ pub enum Place {
     Complete,
 }
 
-/// Goes on in the folder at `path`, or begins it if it is new or empty; `data` are the files that the scenario reads.
+/// Goes on in the folder at `path`, or begins it if it is new or empty; `data` are the files that
+/// the scenario reads.
 ///
-/// **Errors**: a folder of another scenario, complete or not, with the difference; a folder of anything else; one that
-/// another process writes into.
+/// **Errors**: a folder of another scenario, complete or not, with the difference; a folder of
+/// anything else; one that another process writes into.
 pub fn begin_or_resume(
     path: &Path,
     model: &dyn Model,
@@ -62,8 +63,8 @@ pub fn begin(
 
 /// Executes the scenario, fills the folder, seals it and drops the state.
 ///
-/// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`], after which the journal holds the finished work. It stays
-/// for a run that resumes; a folder in which nothing was left is removed.
+/// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`], after which the journal holds the
+/// finished work. It stays for a run that resumes; a folder in which nothing was left is removed.
 pub fn execute(
     model: &dyn Model,
     folder: RunFolder,
@@ -86,7 +87,8 @@ pub fn execute(
         }
     };
     folder.fill(&record)?;
-    // Nothing is written after it; what is left of the state is dropped by the next run that comes here.
+    // Nothing is written after it; what is left of the state is dropped by the next run that comes
+    // here.
     journal.discard()?;
     Ok(record)
 }

@@ -1,8 +1,9 @@
 //! How wide a text is, so that a picture has room for it in every font.
 //!
-//! A picture is a text file: the program that shows it brings the font. DejaVu Sans is the widest font in common use
-//! and the one that containers and continuous integration have; a text that fits in it fits in the others too. Its
-//! advance widths were read once from the font files (DejaVu 2.37, `hmtx`), in thousandths of the font size.
+//! A picture is a text file: the program that shows it brings the font. DejaVu Sans is the widest
+//! font in common use and the one that containers and continuous integration have; a text that fits
+//! in it fits in the others too. Its advance widths were read once from the font files (DejaVu
+//! 2.37, `hmtx`), in thousandths of the font size.
 
 /// The two ranges of characters of [`REGULAR`] and [`BOLD`].
 const FIRST: [std::ops::RangeInclusive<u32>; 2] = [0x20..=0x7e, 0xa0..=0xff];
@@ -97,7 +98,8 @@ pub fn fitted(text: &str, size: f64, bold: bool, most: f64) -> String {
     kept + "…"
 }
 
-/// The text in at least one line of at most `most` pixels each, broken between words; a longer word is cut.
+/// The text in at least one line of at most `most` pixels each, broken between words; a longer word
+/// is cut.
 pub fn wrapped(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

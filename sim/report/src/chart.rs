@@ -1,5 +1,5 @@
-//! A chart before it is drawn: curves, a scale, a horizontal axis, and the rectangle they are given. Charts that belong
-//! together make a named picture.
+//! A chart before it is drawn: curves, a scale, a horizontal axis, and the rectangle they are
+//! given. Charts that belong together make a named picture.
 
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::distinct;
@@ -165,10 +165,11 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The picture with vertical axes from 0, or with logarithmic ones down to the least positive value, at most four decades:
-    /// the choice that the picture made by itself is another's.
+    /// The picture with vertical axes from 0, or with logarithmic ones down to the least positive
+    /// value, at most four decades: the choice that the picture made by itself is another's.
     ///
-    /// **Errors**: the title of a chart that has a negative value or no positive one, and so no logarithm.
+    /// **Errors**: the title of a chart that has a negative value or no positive one, and so no
+    /// logarithm.
     pub fn scaled(mut self, logarithmic: bool) -> Result<Picture, String> {
         let high = |chart: &Chart| {
             let points = chart.curves.iter().flat_map(|curve| &curve.points);
@@ -244,7 +245,8 @@ impl Picture {
         distinct(labels.chain(titles).filter(|name| !name.is_empty()))
     }
 
-    /// Names from which [`Picture::only`] chooses: of curves only, or of panels if the curves have none.
+    /// Names from which [`Picture::only`] chooses: of curves only, or of panels if the curves have
+    /// none.
     pub fn chosen(&self) -> Vec<&str> {
         let labels = self
             .charts

@@ -18,15 +18,16 @@ use super::{advance, figure, palette};
 /// Number of release counts at which the second loss curve is computed: a millisecond each.
 const SMALL_POINTS: u32 = 16;
 
-/// One chart as an element of a page, over the given horizontal axis or its own; `labels` is the room wanted to the right
-/// of the plot, which becomes narrower if the labels need more.
+/// One chart as an element of a page, over the given horizontal axis or its own; `labels` is the
+/// room wanted to the right of the plot, which becomes narrower if the labels need more.
 pub fn element(chart: &Chart, ruler: Option<&Ruler>, plot: (f64, f64), labels: f64) -> String {
     let ruler = ruler.cloned().unwrap_or_else(|| chart.ruler());
     let layout = Layout::of(chart, &ruler, &room(plot, labels, Sizes::PAGE));
     framed(chart, &layout, &chart.draw(&layout, &ruler))
 }
 
-/// Small charts side by side, in larger type; axes equal to those of the first chart are drawn only once in the page.
+/// Small charts side by side, in larger type; axes equal to those of the first chart are drawn only
+/// once in the page.
 pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
     const FIRST: &str = "<use href=\"#axes\"/>\n";
     let (mut out, mut first) = (String::new(), None);
@@ -70,7 +71,8 @@ fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
     )
 }
 
-/// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. `None` if nothing private was released.
+/// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. `None` if nothing private
+/// was released.
 pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     let curve = |class: &'static str, losses: &[(u32, Option<f64>)], delta: f64| {
         let points = losses
@@ -90,7 +92,8 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
         let method = paid.main()?;
         let releases = paid.losses.last().map(|(count, _)| *count)?;
         if curves.is_empty() && method.samples() {
-            // An error would have stopped the summary, which asked for the same at the scenario's δ.
+            // An error would have stopped the summary, which asked for the same at the scenario's
+            // δ.
             let event = release_event(scenario.of(method));
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;
             curves = vec![
@@ -117,7 +120,8 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     ))
 }
 
-/// One small chart for each method: the median over agents, and the range from the 10 % to the 90 % quantile.
+/// One small chart for each method: the median over agents, and the range from the 10 % to the 90 %
+/// quantile.
 pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     let kept = || {
         summary
@@ -220,7 +224,8 @@ pub fn clipping(summary: &Statistics) -> Option<Chart> {
     (!curves.is_empty()).then(|| from_zero(title, "broadcast", "% of uploads", curves, 1.0))
 }
 
-/// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside it.
+/// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside
+/// it.
 pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     const ROW: f64 = 30.0;
     let sizes = Sizes::PAGE;

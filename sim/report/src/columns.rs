@@ -1,4 +1,5 @@
-//! Columns of tables: head, meaning and cell stand together, so that a new column of a trust model is one entry of one list.
+//! Columns of tables: head, meaning and cell stand together, so that a new column of a trust model
+//! is one entry of one list.
 
 use super::rows;
 

@@ -1,4 +1,5 @@
-//! `rounds.csv` of any trust model: columns `run`, `method`, `round`, `regret`, and `epsilon` among those that follow.
+//! `rounds.csv` of any trust model: columns `run`, `method`, `round`, `regret`, and `epsilon` among
+//! those that follow.
 
 use std::path::Path;
 
@@ -191,7 +192,8 @@ impl Curves {
         self.methods.iter().map(mean).collect()
     }
 
-    /// Rounds of a method with the mean over runs after each of them; empty if the method is not there.
+    /// Rounds of a method with the mean over runs after each of them; empty if the method is not
+    /// there.
     pub fn mean(&self, method: &str) -> Vec<(f64, Estimate)> {
         self.methods
             .iter()

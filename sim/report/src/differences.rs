@@ -1,4 +1,5 @@
-//! Paired differences between every two entries: Student's t, Wilcoxon's signed ranks, Holm's correction.
+//! Paired differences between every two entries: Student's t, Wilcoxon's signed ranks, Holm's
+//! correction.
 
 use serde::{Deserialize, Serialize};
 use sordino_experiment::metrics::Paired;

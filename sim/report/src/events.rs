@@ -1,4 +1,5 @@
-//! What private methods release, in words: two methods with the same ε may pay for quite different events.
+//! What private methods release, in words: two methods with the same ε may pay for quite different
+//! events.
 
 use sordino_experiment::metrics::{Paid, SMALL_DELTA, Statistics};
 use sordino_experiment::scenario::{Method, Scenario};
@@ -63,7 +64,8 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
     ))
 }
 
-/// The events of all private methods, a sentence for each kind; methods with the same plan may differ in their budgets.
+/// The events of all private methods, a sentence for each kind; methods with the same plan may
+/// differ in their budgets.
 pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
     let of_group = |paid: &Paid| {
         let mut found: Vec<(Vec<&str>, String)> = Vec::new();

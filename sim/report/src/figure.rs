@@ -21,7 +21,8 @@ pub fn epsilon(loss: Option<f64>) -> String {
     })
 }
 
-/// The regret curve of a method with its band; beside its name stands ε, or that nobody is protected.
+/// The regret curve of a method with its band; beside its name stands ε, or that nobody is
+/// protected.
 pub fn curve(method: &MethodStatistics) -> Curve {
     let note = match (method.guarantee(), method.losses) {
         (Guarantee::NothingReleased | Guarantee::Unclaimed, _) => String::new(),
@@ -111,11 +112,12 @@ pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     panels
 }
 
-/// The vertical axis for these positive values, up to `top`: scale, upper end, and what to add to its name.
+/// The vertical axis for these positive values, up to `top`: scale, upper end, and what to add to
+/// its name.
 pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'static str) {
     let least = values.fold(top, f64::min);
-    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only; a measure that stays
-    // far from zero needs no zero.
+    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only;
+    // a measure that stays far from zero needs no zero.
     if least < top / 30.0 {
         (
             Scale::Log {
@@ -154,7 +156,8 @@ pub fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     }
 }
 
-/// Panels side by side under a title and two lines, over the given horizontal axis or each over its own.
+/// Panels side by side under a title and two lines, over the given horizontal axis or each over its
+/// own.
 pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
     let rulers: Vec<Ruler> = panels
         .iter()
@@ -222,7 +225,8 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)])
     )
 }
 
-/// Writes title and lines above the panels, broken to a width; returns the height of the last of them.
+/// Writes title and lines above the panels, broken to a width; returns the height of the last of
+/// them.
 pub(super) fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f64) -> f64 {
     let mut y = 12.0;
     for text in wrapped(title, 19.0, true, width) {
@@ -241,7 +245,8 @@ pub(super) fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f
     y
 }
 
-/// A line, or, if it is too long, each of its sentences on its own line: a statement about privacy stays in one piece.
+/// A line, or, if it is too long, each of its sentences on its own line: a statement about privacy
+/// stays in one piece.
 fn sentences(text: &str, width: f64) -> Vec<String> {
     let whole = wrapped(text, 13.0, false, width);
     if whole.len() == 1 {

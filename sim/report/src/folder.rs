@@ -1,7 +1,8 @@
 //! The run folder.
 //!
-//! Nothing in it depends on the machine, the time, the driver or the number of threads: two executions of one scenario
-//! leave equal folders. `README.md` in the folder says what its files and columns mean.
+//! Nothing in it depends on the machine, the time, the driver or the number of threads: two
+//! executions of one scenario leave equal folders. `README.md` in the folder says what its files
+//! and columns mean.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ pub fn scenario_file(resolved: &str) -> String {
     format!("{WRITTEN_BY}{}.\n{resolved}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The version in the first line of a text made by [`scenario_file`]; `unknown` if that line is not there.
+/// The version in the first line of a text made by [`scenario_file`]; `unknown` if that line is not
+/// there.
 pub fn writer(text: &str) -> &str {
     let line = text.lines().next().unwrap_or("");
     line.strip_prefix(WRITTEN_BY)
@@ -160,8 +162,8 @@ impl RunFolder {
         write_durably(&path, bytes).map_err(|error| FolderError::Io { path, error })
     }
 
-    /// Writes `summary.json`, whole or not at all: its presence says that the folder is complete, so nothing may be
-    /// written after it.
+    /// Writes `summary.json`, whole or not at all: its presence says that the folder is complete,
+    /// so nothing may be written after it.
     pub fn seal(&self, summary: &impl Serialize) -> Result<(), FolderError> {
         let path = self.path.join(SUMMARY);
         write_atomically(&path, pretty(summary).as_bytes())

@@ -80,7 +80,8 @@ pub fn latex(tables: &[Grid], remarks: &[String]) -> String {
     out + &said.join("\n") + "\n"
 }
 
-/// Whether a column is set flush right: each of its cells begins like a number or says that there is none.
+/// Whether a column is set flush right: each of its cells begins like a number or says that there
+/// is none.
 fn is_numeric(rows: &[Vec<String>], column: usize) -> bool {
     let number = |text: &str| {
         let text = text.trim_start_matches(['−', '+', '<', ' ']);

@@ -45,8 +45,9 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
     }
 }
 
-/// What a private method released, what two contributions of one agent can be told apart by (nothing where there is no finite
-/// bound), and how often the best guess about one agent is right at most.
+/// What a private method released, what two contributions of one agent can be told apart by
+/// (nothing where there is no finite bound), and how often the best guess about one agent is right
+/// at most.
 fn facts(
     scenario: &Scenario,
     summary: &Statistics,

@@ -1,4 +1,5 @@
-//! Where the parts of a chart stand: every text gets the room that it needs in the widest common font.
+//! Where the parts of a chart stand: every text gets the room that it needs in the widest common
+//! font.
 
 use super::advance::{fitted, width, wrapped};
 use super::chart::{Chart, Frame, Ruler};
@@ -75,8 +76,8 @@ pub struct Room {
     pub right: f64,
     /// Sizes of type in this picture.
     pub sizes: Sizes,
-    /// Whether names of curves may stand in a key below the plot where they would take too much width or height. If so,
-    /// `width` is kept exactly.
+    /// Whether names of curves may stand in a key below the plot where they would take too much
+    /// width or height. If so, `width` is kept exactly.
     pub key: bool,
     /// Whether they stand there in any case, as in the panels beside this one.
     pub keyed: bool,
@@ -232,8 +233,9 @@ impl Layout {
     }
 }
 
-/// The rooms of panels that stand row by row in `columns` columns, with margins such that plots of one column begin and end
-/// at the same places, plots of one row stand at the same height, and either all panels have a key or none.
+/// The rooms of panels that stand row by row in `columns` columns, with margins such that plots of
+/// one column begin and end at the same places, plots of one row stand at the same height, and
+/// either all panels have a key or none.
 pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize) -> Vec<Room> {
     let layouts = |rooms: &[Room]| -> Vec<Layout> {
         panels
@@ -301,7 +303,8 @@ fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
     chart.curves.iter().map(cut).collect()
 }
 
-/// The key for names of these widths, below `bottom`: in columns if two fit side by side, else one after the other.
+/// The key for names of these widths, below `bottom`: in columns if two fit side by side, else one
+/// after the other.
 fn key(room: &Room, bottom: f64, widths: &[f64]) -> Key {
     const BETWEEN: f64 = 14.0;
     let (left, right) = (room.corner.0 + EDGE, room.corner.0 + room.width - EDGE);
@@ -325,8 +328,8 @@ fn key(room: &Room, bottom: f64, widths: &[f64]) -> Key {
     }
 }
 
-/// Texts below the axis, moved inside the picture. A number that would touch the text before it is left out; a name is
-/// first tried on a second line.
+/// Texts below the axis, moved inside the picture. A number that would touch the text before it is
+/// left out; a name is first tried on a second line.
 fn spaced(
     names: &[(f64, String)],
     frame: &Frame,

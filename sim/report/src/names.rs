@@ -73,8 +73,8 @@ impl Dot {
     }
 }
 
-/// A name for each dot within a frame (left, right, upper and lower end), as near to its dot as others leave room; `None`
-/// where one finds no place.
+/// A name for each dot within a frame (left, right, upper and lower end), as near to its dot as
+/// others leave room; `None` where one finds no place.
 ///
 /// **Cost**: the square of the number of dots, for each of about a hundred heights.
 pub fn beside(dots: &[Dot], [left, right, high, low]: [f64; 4]) -> Option<Vec<Name>> {
@@ -121,7 +121,8 @@ mod tests {
 
     const FRAME: [f64; 4] = [0.0, 300.0, 0.0, 180.0];
 
-    /// Ten methods, the best first, as the utility figure of a default run has them at the width of a column.
+    /// Ten methods, the best first, as the utility figure of a default run has them at the width of
+    /// a column.
     fn ten() -> Vec<Dot> {
         let of = [
             (0.85, 0.17, 60.0),

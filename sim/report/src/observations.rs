@@ -17,7 +17,8 @@ use super::rows::{csv, number};
 /// A longer list of candidates is not read.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Writes down the points of the candidates, one on each line, unless they are there already from another run.
+/// Writes down the points of the candidates, one on each line, unless they are there already from
+/// another run.
 ///
 /// **Errors**: the system's.
 pub fn keep_candidates(path: &Path, points: &[f64], dim: usize) -> Result<(), ReadError> {
@@ -39,7 +40,8 @@ pub fn keep_candidates(path: &Path, points: &[f64], dim: usize) -> Result<(), Re
     })
 }
 
-/// Writes down the names of agents, one on each line as JSON, unless they are there already from another run.
+/// Writes down the names of agents, one on each line as JSON, unless they are there already from
+/// another run.
 ///
 /// **Errors**: the system's.
 pub fn keep_names(path: &Path, names: &[String]) -> Result<(), ReadError> {
@@ -139,8 +141,9 @@ fn told(agent: u32, names: &[String]) -> impl Iterator<Item = String> {
     std::iter::once(agent.to_string()).chain(name)
 }
 
-/// A line for each observation: run, method, agent and its name, if it has one, round, who chose it, candidate, its point
-/// in the unit box, y, value; then inputs, y and value in the user's own units, where the objective has them.
+/// A line for each observation: run, method, agent and its name, if it has one, round, who chose
+/// it, candidate, its point in the unit box, y, value; then inputs, y and value in the user's own
+/// units, where the objective has them.
 pub fn all(
     results: &[MethodRun],
     points: &[String],
@@ -200,8 +203,9 @@ pub fn all(
     csv(head.iter().map(String::as_str), rows)
 }
 
-/// A line for each agent of each method and run: its name, if it has one, its number of observations, the best candidate it
-/// met with its value, and both in the user's own units, where the objective has them.
+/// A line for each agent of each method and run: its name, if it has one, its number of
+/// observations, the best candidate it met with its value, and both in the user's own units, where
+/// the objective has them.
 pub fn best(
     results: &[MethodRun],
     points: &[String],

@@ -1,4 +1,5 @@
-//! The page of a run folder, whatever its trust model: head, table, what it adds, who is protected from whom, provenance.
+//! The page of a run folder, whatever its trust model: head, table, what it adds, who is protected
+//! from whom, provenance.
 
 use std::fmt::Write as _;
 

@@ -11,10 +11,12 @@ pub const PAIRS_FEW: usize = 5;
 /// Up to this many differences the distribution of Wilcoxon's sum is computed exactly.
 const EXACT_MAX: usize = 200;
 
-/// Two-sided p value of Student's t test of n differences; `None` for fewer than two, or if all are equal.
+/// Two-sided p value of Student's t test of n differences; `None` for fewer than two, or if all are
+/// equal.
 ///
-/// **Equation**: t = mean/(s/√n) with n − 1 degrees of freedom; P(|T| ≤ t) is the finite series of Abramowitz and Stegun
-/// 26.7.3 and 26.7.4. **Numerics**: absolute error about 1e-15, so a p value far below 1e-12 is mere rounding.
+/// **Equation**: t = mean/(s/√n) with n − 1 degrees of freedom; P(|T| ≤ t) is the finite series of
+/// Abramowitz and Stegun 26.7.3 and 26.7.4. **Numerics**: absolute error about 1e-15, so a p value
+/// far below 1e-12 is mere rounding.
 pub fn t_test(differences: &[f64]) -> Option<f64> {
     let n = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / n;
@@ -47,12 +49,13 @@ fn within(t: f64, degrees: usize) -> f64 {
     }
 }
 
-/// Two-sided p value of Wilcoxon's signed-rank test; zeros are dropped, ties share their mean rank. Nothing if no
-/// difference is left.
+/// Two-sided p value of Wilcoxon's signed-rank test; zeros are dropped, ties share their mean rank.
+/// Nothing if no difference is left.
 ///
-/// **Equation**: W is the sum of the ranks of positive differences; p = min(1, 2·min(P(W ≤ w), P(W ≥ w))), exact up to 200
-/// differences, with ties too; for more, the normal approximation with the variance of the ranks that occur, which is
-/// off by 7 % where p is about .001 and by a third where it is 5e-6. **Cost**: n³ additions.
+/// **Equation**: W is the sum of the ranks of positive differences; p = min(1, 2·min(P(W ≤ w), P(W
+/// ≥ w))), exact up to 200 differences, with ties too; for more, the normal approximation with the
+/// variance of the ranks that occur, which is off by 7 % where p is about .001 and by a third where
+/// it is 5e-6. **Cost**: n³ additions.
 pub fn wilcoxon(differences: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|x| *x != 0.0).collect();
     sorted.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -123,8 +126,8 @@ fn two_tails(z: f64) -> f64 {
     (2.0 * series * (-0.5 * z * z).exp() / (2.0 * core::f64::consts::PI).sqrt()).clamp(0.0, 1.0)
 }
 
-/// p values after Holm's correction for their number, in the order given: the probability of any wrong rejection stays
-/// below the level that each is compared with. Missing p values do not count.
+/// p values after Holm's correction for their number, in the order given: the probability of any
+/// wrong rejection stays below the level that each is compared with. Missing p values do not count.
 pub fn holm(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..values.len()).filter(|i| values[*i].is_some()).collect();
     order.sort_by(|a, b| {
@@ -183,7 +186,8 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(wilcoxon(&[1.0, -1.0]), Some(1.0));
-        // The approximation meets the exact one where it begins; at 60 pairs it would have been off by a quarter.
+        // The approximation meets the exact one where it begins; at 60 pairs it would have been off
+        // by a quarter.
         let spread = |n: i32, least: i32| {
             let signed: Vec<f64> = (1..=n)
                 .map(|i| f64::from(i - least))

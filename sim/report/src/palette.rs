@@ -1,8 +1,9 @@
 //! One palette, from which the light and dark style sheets of pictures and pages are made.
 //!
-//! Curves: Okabe and Ito's colours, darkened where a thin line would be pale on white. Curves of one family share a hue,
-//! and dashes tell them apart without any; curves with the same dashes can be told apart by those who see no red or no green,
-//! too. A class is named after its hue, never after what is drawn with it.
+//! Curves: Okabe and Ito's colours, darkened where a thin line would be pale on white. Curves of
+//! one family share a hue, and dashes tell them apart without any; curves with the same dashes can
+//! be told apart by those who see no red or no green, too. A class is named after its hue, never
+//! after what is drawn with it.
 
 use sordino_experiment::scenario::{Method, method};
 
@@ -144,10 +145,11 @@ const METHODS: [(Method, &str); Method::SHIPPED.len()] = [
     (method::POOLED, "green"),
     (method::CAMPAIGN, "plum"),
 ];
-/// Six hues that can be told apart without red or green, in the order in which a scenario's own methods get them. That of
-/// `dp-prior`, which most pictures are about, is not among them.
+/// Six hues that can be told apart without red or green, in the order in which a scenario's own
+/// methods get them. That of `dp-prior`, which most pictures are about, is not among them.
 const APART: [&str; 6] = ["amber", "blue", "sand", "ink", "sky", "ash"];
-/// Classes for a scenario's own methods, in their order, and their dashes: no shipped method has them.
+/// Classes for a scenario's own methods, in their order, and their dashes: no shipped method has
+/// them.
 const OWN: [(&str, [&str; APART.len()]); 4] = [
     ("14 5", ["own0", "own1", "own2", "own3", "own4", "own5"]),
     (
@@ -198,7 +200,8 @@ pub fn other(place: usize) -> &'static str {
 pub struct Looks(Vec<(String, &'static str)>);
 
 impl Looks {
-    /// Federated methods have fixed classes, a scenario's own methods the ones after; all others get theirs by place.
+    /// Federated methods have fixed classes, a scenario's own methods the ones after; all others
+    /// get theirs by place.
     pub fn of<'n>(names: impl IntoIterator<Item = &'n str>, federated: bool) -> Self {
         let mut unknown = 0..;
         let mut class = |name: &str| match Method::from_name(name) {
@@ -225,13 +228,14 @@ impl Looks {
     }
 }
 
-/// The class of a scenario's own method by its place; the first 24 are different, and neighbours in hue and in dashes.
+/// The class of a scenario's own method by its place; the first 24 are different, and neighbours in
+/// hue and in dashes.
 fn own(place: usize) -> &'static str {
     OWN[(place + place / 12) % OWN.len()].1[place % APART.len()]
 }
 
-/// The style sheet for the classes used in `body`, light, and dark where the reader prefers it; `light` and `dark` are
-/// rules added to each.
+/// The style sheet for the classes used in `body`, light, and dark where the reader prefers it;
+/// `light` and `dark` are rules added to each.
 pub fn style(body: &str, light: &str, dark: &str) -> String {
     let (day, night) = (colours(body, false), colours(body, true));
     format!("{SHAPES}{day}{light}\n@media (prefers-color-scheme:dark){{{night}{dark}}}\n")
@@ -293,8 +297,8 @@ fn colours(body: &str, dark: bool) -> String {
 mod tests {
     use super::*;
 
-    /// A colour in CIE L*a*b*, as seen by an eye with all cones, without those for red, or without those for green
-    /// (matrices of Machado, Oliveira, Fernandes 2009, severity 1).
+    /// A colour in CIE L*a*b*, as seen by an eye with all cones, without those for red, or without
+    /// those for green (matrices of Machado, Oliveira, Fernandes 2009, severity 1).
     fn seen(colour: &str, eye: usize) -> [f64; 3] {
         const EYES: [[[f64; 3]; 3]; 3] = [
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -337,7 +341,8 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
-    /// The least distance of two colours over the three eyes; 2.3 is what one can just see side by side.
+    /// The least distance of two colours over the three eyes; 2.3 is what one can just see side by
+    /// side.
     fn apart(a: &str, b: &str) -> f64 {
         let distance = |eye| {
             seen(a, eye)
@@ -350,7 +355,8 @@ mod tests {
         (0..3).map(distance).fold(f64::INFINITY, f64::min)
     }
 
-    /// Refuses two classes with the same dashes whose colours are alike for some eye, in light or in dark.
+    /// Refuses two classes with the same dashes whose colours are alike for some eye, in light or
+    /// in dark.
     fn alike(classes: &[&str]) -> Vec<String> {
         let hue = |class: &str| hues().find(|hue| hue.0 == class).unwrap();
         let all: Vec<Hue> = classes.iter().map(|class| hue(class)).collect();
@@ -462,8 +468,8 @@ mod tests {
         );
     }
 
-    /// Relative luminances and the ratio of WCAG 2: text is read at 3.4 to 1 at least (WCAG asks 4.5 for small text: not all have that), a line at 3 to 1; the two values of
-    /// one place.
+    /// Relative luminances and the ratio of WCAG 2: text is read at 3.4 to 1 at least (WCAG asks
+    /// 4.5 for small text: not all have that), a line at 3 to 1; the two values of one place.
     #[test]
     fn text_can_be_read_on_its_ground() {
         let luminance = |colour: &str| {

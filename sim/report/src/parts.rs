@@ -61,7 +61,8 @@ pub fn line(class: &str) -> String {
 /// A table with more rows than this is folded.
 const ROWS_OPEN: usize = 15;
 
-/// The section of paired differences between every two methods, each with a number for each run; absent with one run.
+/// The section of paired differences between every two methods, each with a number for each run;
+/// absent with one run.
 pub fn differences(out: &mut String, worth: &[(String, Vec<f64>)], name: &str) {
     let found = differences::all(worth);
     if found.iter().all(|found| found.pairs < 2) {
@@ -77,7 +78,8 @@ pub fn differences(out: &mut String, worth: &[(String, Vec<f64>)], name: &str) {
     paired(out, &text, &[], &rows);
 }
 
-/// A section of paired differences under a text, each behind the cells that say where it is from, which have these heads.
+/// A section of paired differences under a text, each behind the cells that say where it is from,
+/// which have these heads.
 pub fn paired(out: &mut String, text: &str, lead: &[&str], rows: &[(Vec<String>, &Difference)]) {
     // Closing tags that HTML does not need are half of such a table.
     let heads = lead.iter().copied().chain(differences::HEAD);
@@ -147,7 +149,8 @@ pub fn scaled(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>) -> 
     }
 }
 
-/// A chart whose vertical axis goes from zero to a little above its curves, and to no less than `least`.
+/// A chart whose vertical axis goes from zero to a little above its curves, and to no less than
+/// `least`.
 pub fn from_zero(
     title: &str,
     x_label: &str,

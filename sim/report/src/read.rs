@@ -119,8 +119,9 @@ struct Row {
     selected: Option<u32>,
 }
 
-/// The files of a run: in the memory of the program that has just made them, or in a folder. Whoever reads them cannot
-/// tell which, so that a page made by a run and one made again later are the same.
+/// The files of a run: in the memory of the program that has just made them, or in a folder.
+/// Whoever reads them cannot tell which, so that a page made by a run and one made again later are
+/// the same.
 #[derive(Clone, Copy, Debug)]
 pub enum RunFiles<'a> {
     /// What an execution leaves, not yet written.
@@ -163,8 +164,8 @@ impl<'a> RunFiles<'a> {
     }
 }
 
-/// Reads the files of a scenario and checks that they belong together: every run and method of the scenario is there
-/// once, with every round, and the digests combine to the one in the head.
+/// Reads the files of a scenario and checks that they belong together: every run and method of the
+/// scenario is there once, with every round, and the digests combine to the one in the head.
 pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord, ReadError> {
     let (path, transcript) = files.text("transcript.jsonl")?;
     let (head, mut results) = transcript_lines(&path, &transcript)?;

@@ -64,8 +64,8 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The text for a folder with these files beside those that every folder has; `columns` are those of `rounds.csv`
-/// with their meanings.
+/// The text for a folder with these files beside those that every folder has; `columns` are those
+/// of `rounds.csv` with their meanings.
 pub fn readme<'c>(
     trust: &str,
     files: &[&str],

@@ -42,7 +42,8 @@ impl Results {
 
     /// Reads the files of a run.
     ///
-    /// **Errors**: a file that is missing or damaged, with its line; methods that stand in only one of the files.
+    /// **Errors**: a file that is missing or damaged, with its line; methods that stand in only one
+    /// of the files.
     pub fn read(files: RunFiles<'_>) -> Result<Results, ReadError> {
         let (path, written) = files.text(SCENARIO)?;
         let wrong = |path: &Path, message: String| ReadError::Inconsistent {
@@ -114,8 +115,8 @@ impl Results {
         }
     }
 
-    /// For each method and run, the number by which methods are compared: in a federation, the regret summed over
-    /// rounds; otherwise the last regret.
+    /// For each method and run, the number by which methods are compared: in a federation, the
+    /// regret summed over rounds; otherwise the last regret.
     pub fn worth(&self) -> Vec<(String, Vec<f64>)> {
         let summed = self.summary.trust == FEDERATED;
         let of = |run: &Vec<f64>| {
@@ -235,7 +236,8 @@ impl Results {
             .then(|| self.picture("regret", &self.regret(), &self.band(), chart))
     }
 
-    /// A measure over ε, where one folder has releases at several ε; methods named `method at ε = 1` share a curve.
+    /// A measure over ε, where one folder has releases at several ε; methods named
+    /// `method at ε = 1` share a curve.
     fn over_epsilon(
         &self,
         name: &str,
@@ -361,7 +363,8 @@ pub fn logarithmic(curve: &mut Curve) {
     curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
 }
 
-/// To which δ and which neighbouring relation the ε of these methods belong, as a sentence; empty if none has one.
+/// To which δ and which neighbouring relation the ε of these methods belong, as a sentence; empty
+/// if none has one.
 fn belongs(methods: &[MethodSummary]) -> String {
     let of = |method: &MethodSummary| {
         let relation = match method.neighboring_relation.as_deref()? {

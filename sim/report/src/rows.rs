@@ -1,6 +1,7 @@
 //! Tables for programs: the one writer of CSV.
 
-/// A table with these columns. Every row must be as long as the head; otherwise the text is the writer's error.
+/// A table with these columns. Every row must be as long as the head; otherwise the text is the
+/// writer's error.
 pub fn csv<'h, R: IntoIterator<Item = String>>(
     head: impl IntoIterator<Item = &'h str>,
     rows: impl IntoIterator<Item = R>,

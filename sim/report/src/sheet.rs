@@ -1,7 +1,9 @@
-//! A picture as a file with a width in millimetres, for papers and slides: on white, in type the size of captions.
+//! A picture as a file with a width in millimetres, for papers and slides: on white, in type the
+//! size of captions.
 //!
-//! One unit of the picture is two thirds of a point, so that the twelve units of axes and notes are 8 pt and the thirteen
-//! of curves' names 8.7 pt, however wide the picture is: it is laid out at its width, never scaled to it.
+//! One unit of the picture is two thirds of a point, so that the twelve units of axes and notes are
+//! 8 pt and the thirteen of curves' names 8.7 pt, however wide the picture is: it is laid out at
+//! its width, never scaled to it.
 
 use super::chart::{Chart, Picture, Ruler};
 use super::figure::heading;

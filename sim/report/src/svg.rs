@@ -1,8 +1,9 @@
 //! A small chart: axes, curves with bands, labels at the curves' ends that do not overlap.
 //!
-//! Written here because the plotting crates at hand name curves in a legend box and fix their colours when they draw;
-//! a figure that is read on a phone or by a colour-blind person wants the name beside the curve, and one that is part
-//! of a page wants the page's light or dark. Curves therefore carry classes, and one style sheet colours them.
+//! Written here because the plotting crates at hand name curves in a legend box and fix their
+//! colours when they draw; a figure that is read on a phone or by a colour-blind person wants the
+//! name beside the curve, and one that is part of a page wants the page's light or dark. Curves
+//! therefore carry classes, and one style sheet colours them.
 
 use std::fmt::Write as _;
 
@@ -89,7 +90,8 @@ impl Chart {
         }
     }
 
-    /// The chart as a group of elements, over a horizontal axis; every text stands where `layout` has room for it.
+    /// The chart as a group of elements, over a horizontal axis; every text stands where `layout`
+    /// has room for it.
     pub fn draw(&self, layout: &Layout, ruler: &Ruler) -> String {
         format!(
             "<g>\n{}{}</g>\n",
@@ -220,9 +222,9 @@ impl Chart {
         }
     }
 
-    /// Where all names stand in a key and dots have no curve, a name beside each dot: colours alone tell nobody apart. Names
-    /// go where no dot, bar or other name is, with a leader if that is further up or down. Where they do not all find a place
-    /// there is none, and the key remains.
+    /// Where all names stand in a key and dots have no curve, a name beside each dot: colours alone
+    /// tell nobody apart. Names go where no dot, bar or other name is, with a leader if that is
+    /// further up or down. Where they do not all find a place there is none, and the key remains.
     fn names_at_dots(
         &self,
         out: &mut String,
@@ -423,8 +425,8 @@ pub fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
         .collect()
 }
 
-/// Places near the wishes (ascending), at least `gap` apart, from `least` up to `limit` if there is room for all:
-/// neighbours that would overlap form a block around their mean wish.
+/// Places near the wishes (ascending), at least `gap` apart, from `least` up to `limit` if there is
+/// room for all: neighbours that would overlap form a block around their mean wish.
 fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
     // (sum of the wishes of the block's first line, lines)
     let mut blocks: Vec<(f64, usize)> = Vec::new();
@@ -461,8 +463,9 @@ pub fn plain(x: f64) -> String {
     format!("{rounded}")
 }
 
-/// A line through points, to a tenth of a pixel. After the first point it has steps from one rounded point to the next,
-/// without optional separators: half as long as absolute points, and nothing drifts.
+/// A line through points, to a tenth of a pixel. After the first point it has steps from one
+/// rounded point to the next, without optional separators: half as long as absolute points, and
+/// nothing drifts.
 fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let (mut d, mut at) = (String::new(), [0, 0]);
     for (i, (x, y)) in points.enumerate() {

@@ -16,8 +16,8 @@ use super::rows::{csv, number};
 pub enum Kind {
     /// What every method reached and what its releases cost
     Summary,
-    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon; of a sweep, of every method to the first
-    /// of --methods, in each combination
+    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon; of a sweep, of
+    /// every method to the first of --methods, in each combination
     Paired,
 }
 
@@ -166,7 +166,8 @@ impl<'m> MethodColumns<'m> {
     }
 }
 
-/// A head, and a row for each method: its own cells, what it reached with standard errors, what its releases cost.
+/// A head, and a row for each method: its own cells, what it reached with standard errors, what its
+/// releases cost.
 pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec<String>> {
     let MethodColumns {
         measures, losses, ..

@@ -9,8 +9,8 @@ use super::parts::scaled;
 use super::results::{Results, epsilon, logarithmic, over};
 
 impl Results {
-    /// The measure that methods are compared by, over ε where releases have several ε; otherwise side by side, the best
-    /// first, with ε beside each name. `None` if there is a single method.
+    /// The measure that methods are compared by, over ε where releases have several ε; otherwise
+    /// side by side, the best first, with ε beside each name. `None` if there is a single method.
     pub(super) fn utility(&self) -> Option<Picture> {
         let (worth, looks) = (self.worth(), self.looks());
         let found = worth

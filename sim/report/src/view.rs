@@ -1,4 +1,5 @@
-//! What people see of a run: table, picture and page, made of the files that programs read and of nothing else.
+//! What people see of a run: table, picture and page, made of the files that programs read and of
+//! nothing else.
 
 use sordino_experiment::record::{Explanation, TABLE};
 use sordino_experiment::scenario::Head;

@@ -1,7 +1,8 @@
 //! `sordino audit`: the shipped release path and, beside it, defects that must be rejected.
 //!
-//! Every shipped path is audited twice: with noise that the seed repeats, and with secret noise as a deployment draws it,
-//! which differs every time. The error probability holds for either. A control is run as often as its defect needs to show.
+//! Every shipped path is audited twice: with noise that the seed repeats, and with secret noise as
+//! a deployment draws it, which differs every time. The error probability holds for either. A
+//! control is run as often as its defect needs to show.
 
 use std::num::NonZeroUsize;
 
@@ -300,7 +301,8 @@ struct Line {
     mechanism: Mechanism,
     noise: Noise,
     case: &'static str,
-    /// Runs for each neighbour; none if it was not run, because its defect is too fine for this number of runs.
+    /// Runs for each neighbour; none if it was not run, because its defect is too fine for this
+    /// number of runs.
     runs: Option<u32>,
     rejected: Option<bool>,
     expected: Option<bool>,
@@ -324,7 +326,8 @@ struct Answer {
 const SIMULATION: &str =
     "simulation: not private; an audit finds defects and never certifies their absence";
 
-/// Runs every case; exit code 1 if a shipped path is rejected or a control is not, and if any of them has no outcome.
+/// Runs every case; exit code 1 if a shipped path is rejected or a control is not, and if any of
+/// them has no outcome.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let gaussian = GaussianAudit {
         runs: arguments.runs,

@@ -20,7 +20,8 @@ use sordino_experiment::command_line::{print, print_json};
                         174mm"
 )]
 pub struct Arguments {
-    /// Run folders of one trust model over the same functions: equal [objective], seed, rounds and, of a federation, agents
+    /// Run folders of one trust model over the same functions: equal [objective], seed, rounds and,
+    /// of a federation, agents
     #[arg(value_name = "DIR", required = true, num_args = 2..=8)]
     folders: Vec<PathBuf>,
     /// Methods to compare [default: all that are in more than one folder]

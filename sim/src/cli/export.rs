@@ -35,7 +35,8 @@ pub struct Arguments {
     /// Data file of scenarios that read one
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-    /// The federation's random public number, 16 hexadecimal digits, as its invitations have it [default: the simulation's]
+    /// The federation's random public number, 16 hexadecimal digits, as its invitations have it
+    /// [default: the simulation's]
     #[arg(long, value_name = "HEX", value_parser = deployment)]
     deployment: Option<u64>,
     /// How long a round is open, in milliseconds, as the server announces it

@@ -1,4 +1,5 @@
-//! Commands that the programs beside this one, `sordino-net` and `sordino-cluster`, carry out, in the way of git and cargo.
+//! Commands that the programs beside this one, `sordino-net` and `sordino-cluster`, carry out, in
+//! the way of git and cargo.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -48,7 +49,8 @@ pub const HELP: &str = "Real federations, by the program sordino-net (cargo buil
                         One federation on many machines, by the program sordino-cluster (cargo build --release -p \
                         sordino-cluster): cluster, worker";
 
-/// The program that a command line is for, the program's name included; nothing if it is for this one.
+/// The program that a command line is for, the program's name included; nothing if it is for this
+/// one.
 pub fn program_of(arguments: &[OsString]) -> Option<&'static Program> {
     let command = arguments.get(1)?;
     PROGRAMS
@@ -65,7 +67,8 @@ pub fn beside(program: &str) -> PathBuf {
     beside.unwrap_or_else(|| PathBuf::from(program))
 }
 
-/// Becomes a program with the same arguments: the one beside this program, or else the one that is found in `PATH`.
+/// Becomes a program with the same arguments: the one beside this program, or else the one that is
+/// found in `PATH`.
 ///
 /// **Returns** only if there is none, or it cannot be started.
 pub fn hand_over(program: &Program, arguments: &[OsString]) -> CliError {

@@ -14,19 +14,21 @@ pub struct LedgerArguments {
     /// File in which every charge is written, durably, before anything is released
     #[arg(long, value_name = "FILE", default_value = "sordino-ledger.jsonl")]
     pub ledger: PathBuf,
-    /// Begin or use this ledger although the data set has charges in another one: their losses add up, and neither budget
-    /// knows the other. Remembered for this ledger alone; two at a time are refused all the same
+    /// Begin or use this ledger although the data set has charges in another one: their losses add
+    /// up, and neither budget knows the other. Remembered for this ledger alone; two at a time are
+    /// refused all the same
     #[arg(long)]
     pub another_ledger: bool,
-    /// Keep no second count of charges in the state folder ($XDG_STATE_HOME/sordino, else ~/.local/state/sordino): then
-    /// nothing notices an older copy of the ledger, nor that another ledger spends, or has spent, the budget of the same
-    /// data set
+    /// Keep no second count of charges in the state folder ($XDG_STATE_HOME/sordino, else
+    /// ~/.local/state/sordino): then nothing notices an older copy of the ledger, nor that another
+    /// ledger spends, or has spent, the budget of the same data set
     #[arg(long)]
     pub no_counter: bool,
 }
 
 impl LedgerArguments {
-    /// The ledger of secret noise for these terms, which says what is unusual about it. The next charge costs `next`.
+    /// The ledger of secret noise for these terms, which says what is unusual about it. The next
+    /// charge costs `next`.
     ///
     /// **Errors**: the ledger's, with the option that helps; `nothing` ends each.
     pub fn open(&self, terms: &Terms, next: &[Event], nothing: &str) -> Result<Ledger, CliError> {

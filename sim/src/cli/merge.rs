@@ -33,7 +33,8 @@ pub struct Arguments {
     /// Folder to write, which must not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Data file of scenarios that read one, or folder of data files: compared with what the parts read
+    /// Data file of scenarios that read one, or folder of data files: compared with what the parts
+    /// read
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Keep the digest after every round in transcript.jsonl, as `sordino run --chain` does

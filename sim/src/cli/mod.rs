@@ -20,8 +20,8 @@
 //! | `ledger` | the ledger of commands that release something |
 //!
 //! Errors, numbers among the arguments and results are those of every program of this family
-//! ([`sordino_experiment::command_line`]). Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
-//! 1 anything else.
+//! ([`sordino_experiment::command_line`]). Results go to standard output, progress and errors to
+//! standard error. Exit codes: 0 done, 2 usage or bad input, 1 anything else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -144,7 +144,8 @@ mod tests {
     use super::*;
     use std::path::{Path, PathBuf};
 
-    /// The command lines of a text's fences: `sordino …`, comments cut off, continued lines joined, quotes respected.
+    /// The command lines of a text's fences: `sordino …`, comments cut off, continued lines joined,
+    /// quotes respected.
     fn commands(text: &str) -> Vec<Vec<String>> {
         let mut found = Vec::new();
         let mut inside = false;
@@ -191,7 +192,8 @@ mod tests {
             let words = with_command(words.iter().map(OsString::from).collect());
             format!("{:?}", Arguments::try_parse_from(words).unwrap().command)
         };
-        // Once it wrote a checkpoint after every round: zero is the default of a number, and not that of the option.
+        // Once it wrote a checkpoint after every round: zero is the default of a number, and not
+        // that of the option.
         assert_eq!(parsed(&["sordino"]), parsed(&["sordino", "run"]));
         assert!(
             parsed(&["sordino"]).contains("checkpoint_every: 5.0"),
@@ -214,7 +216,8 @@ mod tests {
         }
     }
 
-    /// Every number that an option of a command takes: its option, numbers outside its range, what is admissible.
+    /// Every number that an option of a command takes: its option, numbers outside its range, what
+    /// is admissible.
     const NUMBERS: &[(&str, &[&str], &str)] = &[
         (
             "run --seed",

@@ -20,7 +20,8 @@ pub struct Arguments {
     /// Name of an experiment; without one, the catalogue is listed
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Runs (functions); fewer than the default make bands fail by chance [default: the experiment's]
+    /// Runs (functions); fewer than the default make bands fail by chance [default: the
+    /// experiment's]
     #[arg(long, value_name = "N", value_parser = number::runs)]
     runs: Option<u32>,
     /// Threads for arithmetic; changes no result [default: all cores]

@@ -33,11 +33,12 @@ pub struct Arguments {
     /// A name from `sordino list`, or a TOML file, of any trust model
     #[arg(value_name = "SCENARIO|FILE")]
     scenario: String,
-    /// A key and its values, as in privacy.noise_multiplier=0.5,1,2; may be repeated: the sweep is the product of all. A
-    /// single value replaces the scenario's, as in `sordino run`
+    /// A key and its values, as in privacy.noise_multiplier=0.5,1,2; may be repeated: the sweep is
+    /// the product of all. A single value replaces the scenario's, as in `sordino run`
     #[arg(long = "set", value_name = "KEY=VALUE,…")]
     settings: Vec<String>,
-    /// Seeds, as in 0..5 (0 to 4), 0..=5 or 1,2,7; runs of one seed are paired over the sweep [default: the scenario's]
+    /// Seeds, as in 0..5 (0 to 4), 0..=5 or 1,2,7; runs of one seed are paired over the sweep
+    /// [default: the scenario's]
     #[arg(long, value_name = "SEEDS")]
     seeds: Option<String>,
     /// Paired runs within each run folder [default: the scenario's]

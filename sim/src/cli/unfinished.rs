@@ -1,4 +1,5 @@
-//! What `sordino report` says about a folder that is not complete: how to go on, and a page of what is there.
+//! What `sordino report` says about a folder that is not complete: how to go on, and a page of what
+//! is there.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,10 +21,11 @@ use sordino_lab::command::interrupt::quoted;
 /// A longer scenario is not read.
 const BYTES_MAX: u64 = 1 << 22;
 
-/// The page of what is finished in an unfinished run folder, and on standard error how to go on. Nothing if the folder
-/// is complete or no run folder.
+/// The page of what is finished in an unfinished run folder, and on standard error how to go on.
+/// Nothing if the folder is complete or no run folder.
 ///
-/// **Errors**: nothing is finished yet; the error says how to go on, too. A folder that another process writes into.
+/// **Errors**: nothing is finished yet; the error says how to go on, too. A folder that another
+/// process writes into.
 pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
     let file = Journal::scenario_file(folder);
     if !file.exists() || folder.join(SUMMARY).exists() {
@@ -66,7 +68,8 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
     }
 }
 
-/// What another program brings to a scenario, its functions or a method: sordino alone cannot run it.
+/// What another program brings to a scenario, its functions or a method: sordino alone cannot run
+/// it.
 fn brought(name: &str, text: &str) -> Option<String> {
     let scenario = Scenario::parse(name, text, &[]).ok()?;
     let custom =
@@ -78,7 +81,8 @@ fn brought(name: &str, text: &str) -> Option<String> {
     }
 }
 
-/// Refuses a folder of which a complete run is wanted, if it is a sweep or an unfinished run: what it is and how to go on.
+/// Refuses a folder of which a complete run is wanted, if it is a sweep or an unfinished run: what
+/// it is and how to go on.
 pub fn refuse(folder: &Path) -> Result<(), CliError> {
     if SweepFolder::is_one(folder) {
         let shown = folder.display();

@@ -1,8 +1,10 @@
-//! Bad input of the trust models beside `federated`, as a user meets it: one line, exit code 2, no panic, no folder left.
+//! Bad input of the trust models beside `federated`, as a user meets it: one line, exit code 2, no
+//! panic, no folder left.
 //!
-//! What the program cannot be given from outside is tested in core: a table kernel that is not positive semidefinite
-//! (`tests/tests/it/local.rs`, `nonsense_is_refused_by_name`; every table that a file makes is a covariance matrix), a
-//! decomposition that fails (`core/src/outsourced/spectrum.rs`, `paper.rs`). A user's command that hangs is in `tune.rs`.
+//! What the program cannot be given from outside is tested in core: a table kernel that is not
+//! positive semidefinite (`tests/tests/it/local.rs`, `nonsense_is_refused_by_name`; every table
+//! that a file makes is a covariance matrix), a decomposition that fails
+//! (`core/src/outsourced/spectrum.rs`, `paper.rs`). A user's command that hangs is in `tune.rs`.
 
 use std::path::Path;
 

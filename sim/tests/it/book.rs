@@ -1,4 +1,5 @@
-//! The commands of the data scientist's chapter, run as they stand on studies of the form that it shows.
+//! The commands of the data scientist's chapter, run as they stand on studies of the form that it
+//! shows.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -166,7 +167,8 @@ fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
         with < without,
         "after five evaluations {with} with the file, {without} without"
     );
-    // What README promises at the end. The file's noise is drawn anew each time, so the search with it ends near a number.
+    // What README promises at the end. The file's noise is drawn anew each time, so the search with
+    // it ends near a number.
     let promised = |before: &str| -> f64 {
         let (_, after) = readme
             .split_once(before)

@@ -1,4 +1,5 @@
-//! The simulated campaign: it releases what real sites would, uses no constant of the scenario, and its file is left.
+//! The simulated campaign: it releases what real sites would, uses no constant of the scenario, and
+//! its file is left.
 
 use std::fmt::Write as _;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -43,8 +44,9 @@ fn only(settings: &[&str]) -> MethodRun {
     .remove(0)
 }
 
-/// The sums that leave are those of a party that holds everybody's first points and publishes them, and so is the file, but for
-/// its note and for the contributors whose points the label does not tell.
+/// The sums that leave are those of a party that holds everybody's first points and publishes them,
+/// and so is the file, but for its note and for the contributors whose points the label does not
+/// tell.
 #[test]
 fn what_is_released_is_what_the_studies_would_publish() {
     let run = only(&[]);
@@ -362,7 +364,8 @@ fn losses_of_a_table_are_minimised() {
         (Goal::Minimize, 3)
     );
     let guide = Guide::new(&file, &file.label.space, Goal::Minimize).unwrap();
-    // Larger is better inside a file: the least losses are where exponent, kind and depth are 2, a and 2.
+    // Larger is better inside a file: the least losses are where exponent, kind and depth are 2, a
+    // and 2.
     let believed = guide
         .believed(&[
             vec![1e-2, 0.0, 2.0],
@@ -416,7 +419,8 @@ fn what_no_campaign_can_be_is_refused_by_name() {
     );
 }
 
-/// Agents with nearly one function, whose values have a scale and an offset that nobody told the method.
+/// Agents with nearly one function, whose values have a scale and an offset that nobody told the
+/// method.
 #[test]
 fn a_campaign_shares_what_is_common() {
     let settings = ["federation.agents=60", "federation.rounds=4", "runs=2"];

@@ -169,7 +169,8 @@ fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
             None => assert!(losses.iter().all(|loss| loss.is_empty()), "{name}"),
             Some(last) => {
                 let losses: Vec<f64> = losses.iter().map(|loss| loss.parse().unwrap()).collect();
-                // One release after each round but the last, or where the prior's plan has one, or before the first; rounded up.
+                // One release after each round but the last, or where the prior's plan has one, or
+                // before the first; rounded up.
                 let rises: Vec<bool> = losses.windows(2).map(|pair| pair[0] < pair[1]).collect();
                 let planned = |round: usize| match method.name.as_str() {
                     "vote" => false,

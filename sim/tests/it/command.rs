@@ -1,4 +1,5 @@
-//! A program of the user's as objective: asked once for each question, kept alive, killed and resumed, its failures named.
+//! A program of the user's as objective: asked once for each question, kept alive, killed and
+//! resumed, its failures named.
 
 use std::path::Path;
 use std::process::Command;
@@ -208,7 +209,8 @@ fn a_program_that_fails_is_one_named_error_and_what_it_answered_is_kept() {
     }
 }
 
-/// A program that fails now and then, and whose answers differ: the run is the same as its table says.
+/// A program that fails now and then, and whose answers differ: the run is the same as its table
+/// says.
 #[test]
 fn a_program_is_tried_again_and_may_be_noisy() {
     let folder = scratch("command-noisy");
@@ -319,7 +321,8 @@ fn candidates_of_a_list_are_asked_in_the_users_units() {
         message.contains("list.csv:1: column `rate` is there twice"),
         "{message}"
     );
-    // The folder says which list it was: another is refused, also when the run is complete; with its like it is compared.
+    // The folder says which list it was: another is refused, also when the run is complete; with
+    // its like it is compared.
     std::fs::write(folder.join("list.csv"), format!("{rows}sgd,2,0.5\n")).unwrap();
     let again = [
         &[
@@ -346,7 +349,8 @@ fn candidates_of_a_list_are_asked_in_the_users_units() {
         .concat(),
     );
     assert!(refused(&folder, 2, &["compare", "a", "b"]).contains("objective.list_digest is"));
-    // Observations stand there in the unit box and in the user's own units, of which less is better here.
+    // Observations stand there in the unit box and in the user's own units, of which less is better
+    // here.
     let lines = std::fs::read_to_string(folder.join("a/observations.csv")).unwrap();
     assert!(lines.starts_with(
         "run,method,agent,round,source,candidate,x1,x2,x3,x4,y,value,rate,depth,optimizer,own_y,own_value\n"
@@ -388,7 +392,8 @@ fn mended_a_design_that_leaves_names_out_is_refused() {
     );
 }
 
-/// A program that prints more than its answers: nothing it says is taken for the answer to another question.
+/// A program that prints more than its answers: nothing it says is taken for the answer to another
+/// question.
 #[test]
 fn mended_a_program_that_prints_more_is_stopped_by_name() {
     for (name, before, expected) in [
@@ -426,13 +431,14 @@ fn mended_a_program_that_prints_more_is_stopped_by_name() {
             output.status.code() == Some(1) && message.contains(expected),
             "{message}"
         );
-        // Of the two numbers of a program that cannot be told apart, none but the first was ever written down.
+        // Of the two numbers of a program that cannot be told apart, none but the first was ever
+        // written down.
         assert!(lines(&folder.join("a/state/answers.csv")) <= 2, "{name}");
     }
 }
 
-/// A disk that is full is a failure that says what could not be written, and with room again the run goes on to the same
-/// bits. It was told as bad input, and as a file that cannot be read.
+/// A disk that is full is a failure that says what could not be written, and with room again the
+/// run goes on to the same bits. It was told as bad input, and as a file that cannot be read.
 #[test]
 fn mended_a_full_disk_is_no_bad_input() {
     let folder = scratch("command-full");

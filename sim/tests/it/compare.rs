@@ -32,7 +32,8 @@ fn folders_over_the_same_functions_are_paired_run_by_run() {
         .map(|d| d[0].as_str().unwrap())
         .collect();
     assert_eq!(keys, ["privacy.noise_multiplier", "runs"]);
-    // `ts` shares nothing: the same bits in both. The other differs by what rounds.csv of both says.
+    // `ts` shares nothing: the same bits in both. The other differs by what rounds.csv of both
+    // says.
     let pairs = found["pairs"].as_array().unwrap();
     assert_eq!(
         (pairs.len(), &pairs[0]["same"], &pairs[1]["same"]),
@@ -188,7 +189,8 @@ fn folders_that_are_not_comparable_are_refused_with_the_reason() {
     assert!(refused(&folder, 2, &["compare", "a", "a"]).contains("out of order"));
 }
 
-/// Every trust model is compared with its like: what was changed stands in the tables, and equal settings are the same bits.
+/// Every trust model is compared with its like: what was changed stands in the tables, and equal
+/// settings are the same bits.
 #[test]
 fn folders_of_every_trust_model_are_compared() {
     let folder = scratch("compare-trust");

@@ -1,4 +1,5 @@
-//! Constants that a user's values contradict: what is said, where it stands, and that what it proposes is right.
+//! Constants that a user's values contradict: what is said, where it stands, and that what it
+//! proposes is right.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -62,8 +63,9 @@ fn regrets(summary: &serde_json::Value) -> [f64; 2] {
     })
 }
 
-/// The book's block on RMSEs about 70 and on accuracies in per cent: it was worse than random without a word. The warning is
-/// everywhere, and with what it proposes `dp-prior` is far better than random.
+/// The book's block on RMSEs about 70 and on accuracies in per cent: it was worse than random
+/// without a word. The warning is everywhere, and with what it proposes `dp-prior` is far better
+/// than random.
 #[test]
 fn mended3_the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_proposed_works() {
     let folder = scratch("doubts");
@@ -140,7 +142,8 @@ fn mended3_the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_prop
     }
 }
 
-/// A program's answers are known at the end; parts of a table are put together without it, and say the same.
+/// A program's answers are known at the end; parts of a table are put together without it, and say
+/// the same.
 #[test]
 fn mended3_programs_and_merged_parts_are_warned_of_as_well() {
     let folder = scratch("doubts-parts");

@@ -55,7 +55,8 @@ fn digests_do_not_depend_on_driver_threads_or_shards() {
     }
 }
 
-/// 2,500 agents are three blocks of the transcript, the last one short. Shards cut them between blocks and within.
+/// 2,500 agents are three blocks of the transcript, the last one short. Shards cut them between
+/// blocks and within.
 #[test]
 fn several_blocks_of_agents_are_one_execution() {
     let settings = [
@@ -194,7 +195,8 @@ fn the_prior_releases_by_its_plan_and_its_ablations_differ() {
     assert_eq!(digests.len(), 10, "two runs of five methods");
 }
 
-/// The plan's budget is what is told; a budget of the filter below it ends the releases and nothing else.
+/// The plan's budget is what is told; a budget of the filter below it ends the releases and nothing
+/// else.
 #[test]
 fn a_spent_budget_ends_the_priors_releases() {
     let free = run(&scenario(&PRIOR), &options(DriverKind::Lockstep, 1, 1));
@@ -251,8 +253,8 @@ fn a_spent_budget_ends_the_releases_and_nothing_else() {
     }
 }
 
-/// With everything going wrong at once the run ends, ε and the noise are what they were, and every wrong frame is
-/// refused by name.
+/// With everything going wrong at once the run ends, ε and the noise are what they were, and every
+/// wrong frame is refused by name.
 #[test]
 fn faults_cost_utility_and_nothing_else() {
     let all = [

@@ -1,4 +1,5 @@
-//! `sordino export`: the module it writes is compiled here, and is what the simulator computes with.
+//! `sordino export`: the module it writes is compiled here, and is what the simulator computes
+//! with.
 
 use sordino_core::features::random_fourier;
 use sordino_core::federated::{

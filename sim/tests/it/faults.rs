@@ -1,4 +1,5 @@
-//! The scenario `faults`: the run finishes, the checkers hold, ε is what it is without faults, and regret shows the price.
+//! The scenario `faults`: the run finishes, the checkers hold, ε is what it is without faults, and
+//! regret shows the price.
 
 use sordino_sim::metrics::{Paired, Statistics, summarize};
 use sordino_sim::model::{Options, federated};
@@ -49,10 +50,12 @@ fn faults_cost_utility_and_no_privacy() {
         "{absent}"
     );
     let late = of(method::DP_FTS_DE, |faults| faults.late);
-    // What misses the deadline arrives in the next round and is refused there: all of it, and nothing else.
+    // What misses the deadline arrives in the next round and is refused there: all of it, and
+    // nothing else.
     let stale = of(method::DP_FTS_DE, |faults| faults.refused_stale);
     assert!(late > 0.0 && stale == late, "{late} late, {stale} refused");
-    // The price, run by run. (Nothing is said of `fts-de`: what it saves or loses is smaller than its spread.)
+    // The price, run by run. (Nothing is said of `fts-de`: what it saves or loses is smaller than
+    // its spread.)
     for (with, without) in with_summary.methods.iter().zip(&without_summary.methods) {
         let paired = Paired::of(&with.sums, &without.sums);
         let clear = paired.mean > 0.0 && paired.smaller <= 1;

@@ -1,4 +1,5 @@
-//! Tables of federated trainings: both forms, what is read of them, what is refused, one digest for both drivers.
+//! Tables of federated trainings: both forms, what is read of them, what is refused, one digest for
+//! both drivers.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,7 +16,8 @@ fn scenario(agents: &str) -> String {
     )
 }
 
-/// Loss of a client after an evaluation, best at rate .1; evaluations after the second are worse at large rates.
+/// Loss of a client after an evaluation, best at rate .1; evaluations after the second are worse at
+/// large rates.
 fn loss(client: usize, rate: f64, decay: f64, evaluation: usize) -> f64 {
     let far = (rate.log10() + 1.0).abs() + decay + client as f64 / 10.0;
     far + 1.0 / evaluation as f64 + if rate > 0.5 { evaluation as f64 } else { 0.0 }
@@ -27,7 +29,8 @@ fn settings() -> impl Iterator<Item = (f64, f64)> {
         .flat_map(|rate| [0.0, 0.1].map(|decay| (rate, decay)))
 }
 
-/// As FedHPO-Bench writes it: three clients, three evaluations; the first setting twice, of another seed.
+/// As FedHPO-Bench writes it: three clients, three evaluations; the first setting twice, of another
+/// seed.
 fn nested() -> String {
     let mut text = "sample_client,lr,wd,seed,result\n".to_owned();
     for (rate, decay) in settings() {

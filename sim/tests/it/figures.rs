@@ -64,7 +64,8 @@ fn a_figure_has_the_width_and_the_methods_that_were_asked_for() {
             && !two.contains(">dp-fts-de<")
     );
     assert!(!whole.contains("@media"), "a paper is white");
-    // Two methods with an ε each stand at their places, what pays nothing as a line; without any ε they stand side by side.
+    // Two methods with an ε each stand at their places, what pays nothing as a line; without any ε
+    // they stand side by side.
     let utility = |folder: &std::path::Path, of: &str| {
         done(
             folder,
@@ -304,7 +305,8 @@ fn a_sweep_has_regret_against_epsilon_where_epsilon_changes() {
     assert!(page.contains("Summed regret against ε"));
 }
 
-/// Where one private method's ε is fixed and another's changes, every point lies within the picture.
+/// Where one private method's ε is fixed and another's changes, every point lies within the
+/// picture.
 #[test]
 fn regret_against_epsilon_holds_every_point_where_one_method_keeps_its_epsilon() {
     let folder = scratch("figures-fixed");

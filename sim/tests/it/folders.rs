@@ -1,4 +1,5 @@
-//! Folders and files of runs as hostile hands leave them: of another scenario, half written, in use, endless.
+//! Folders and files of runs as hostile hands leave them: of another scenario, half written, in
+//! use, endless.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -19,7 +20,8 @@ const LOCAL: [&str; 7] = [
     "learning.width_factor=0.05",
 ];
 
-/// A federated run and one of another trust model: arguments, and a setting that makes another scenario of it.
+/// A federated run and one of another trust model: arguments, and a setting that makes another
+/// scenario of it.
 fn models() -> [(
     &'static str,
     Vec<&'static str>,
@@ -87,7 +89,8 @@ fn mended_a_folder_of_another_scenario_is_refused_with_the_difference() {
     assert!(lines.iter().all(|line| message.contains(line)), "{message}");
 }
 
-/// Each file in turn cannot be written, because a folder stands in its place: `summary.json` is not there then.
+/// Each file in turn cannot be written, because a folder stands in its place: `summary.json` is not
+/// there then.
 #[test]
 fn mended_the_summary_is_written_last() {
     let folder = scratch("folders-last");
@@ -441,7 +444,8 @@ fn mended_no_two_columns_of_a_sweep_have_one_name() {
 fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_there() {
     let folder = scratch("folders-unfinished");
     for (name, run, ..) in models() {
-        // A run that is killed in the middle: the results of one of its runs are there, by every method.
+        // A run that is killed in the middle: the results of one of its runs are there, by every
+        // method.
         let run = &run[..run.len() - 2];
         let one = [
             run,
@@ -520,8 +524,9 @@ fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_t
     assert!(refused(&folder, 2, &["report", "empty"]).contains("is this a run folder?"));
 }
 
-/// The default scenario's folder is at most 256 kB (its page tells what ε means, in a cell a method) and still says what its README says. Run here with a tenth of the agents
-/// on fewer points, which makes numbers no shorter; the digests of all rounds come on request.
+/// The default scenario's folder is at most 256 kB (its page tells what ε means, in a cell a
+/// method) and still says what its README says. Run here with a tenth of the agents on fewer
+/// points, which makes numbers no shorter; the digests of all rounds come on request.
 #[test]
 fn the_default_folder_is_small_and_whole() {
     let folder = scratch("folders-size");
@@ -541,7 +546,8 @@ fn the_default_folder_is_small_and_whole() {
     let (small, chained) = (files(&folder.join("a")), files(&folder.join("chained")));
     let of = |name: &str| text(&small[Path::new(name)]);
     let bytes: usize = small.values().map(Vec::len).sum();
-    // With 200 agents, each of two counts may have a digit more: 10 runs, 40 broadcasts and two times six and one.
+    // With 200 agents, each of two counts may have a digit more: 10 runs, 40 broadcasts and two
+    // times six and one.
     assert!(
         bytes + 10 * (40 + 2 * 6 + 1) * 2 <= 256_000,
         "{bytes} bytes"

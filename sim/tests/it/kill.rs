@@ -1,4 +1,5 @@
-//! `kill -9` at random moments, `--resume`, and the folder is the one of an uninterrupted run or sweep, byte for byte.
+//! `kill -9` at random moments, `--resume`, and the folder is the one of an uninterrupted run or
+//! sweep, byte for byte.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
-//! What somebody who writes a paper with `sordino` would trip over: numbers outside their ranges, repeated points, methods
-//! that do not follow a sweep, lines that lie on one another, tables of sweeps.
+//! What somebody who writes a paper with `sordino` would trip over: numbers outside their ranges,
+//! repeated points, methods that do not follow a sweep, lines that lie on one another, tables of
+//! sweeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -44,8 +45,8 @@ fn numbers_outside_their_range_end_with_two_and_leave_nothing() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }
 
-/// Initial points are drawn with replacement, so there may be more of them than candidates: each draw is an observation
-/// with noise of its own.
+/// Initial points are drawn with replacement, so there may be more of them than candidates: each
+/// draw is an observation with noise of its own.
 #[test]
 fn a_candidate_that_is_drawn_again_is_observed_again() {
     let folder = scratch("laboratory-repeats");
@@ -221,7 +222,8 @@ fn a_method_that_keeps_a_swept_key_says_so_everywhere() {
         other.contains("--methods fts: is not in s, which has ts, dp-fts-de, my_own"),
         "{other}"
     );
-    // A sweep has paired differences too, at every point; of what no sweep has, its tables are named.
+    // A sweep has paired differences too, at every point; of what no sweep has, its tables are
+    // named.
     let paired = printed(&folder, &["report", "s", "--table", "paired"]);
     assert!(
         paired.contains("dp-fts-de") && paired.contains("my_own"),

@@ -1,5 +1,5 @@
-//! The prior file that a simulated federation leaves: the posterior of its releases, the same bytes however it was run,
-//! and a label that never reads as a guarantee.
+//! The prior file that a simulated federation leaves: the posterior of its releases, the same bytes
+//! however it was run, and a label that never reads as a guarantee.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -165,8 +165,8 @@ fn execute(
     )
 }
 
-/// The file believes what the run's last posterior says, at every candidate: the posterior that anybody computes from the
-/// sums that were released, in the scenario's own features and units.
+/// The file believes what the run's last posterior says, at every candidate: the posterior that
+/// anybody computes from the sums that were released, in the scenario's own features and units.
 #[test]
 fn the_file_has_the_posterior_of_the_last_release() {
     let scenario = small(
@@ -209,7 +209,8 @@ fn the_file_has_the_posterior_of_the_last_release() {
     let b = filter
         .replay(&run.released, &mut vec![0.0; self_test_scratch_len(m, n)])
         .unwrap();
-    // B is of the two releases of round 0: later ones hold points that agents chose by what they had learned.
+    // B is of the two releases of round 0: later ones hold points that agents chose by what they
+    // had learned.
     let mut early = PublicState::new(protocol.config, vec![0.0; storage_len(m)]).unwrap();
     let mut filter = Filter::new(protocol.plan(), public, &mut early, &mut scratch).unwrap();
     let first = &run.released[..2 * protocol.config.contribution_len()];

@@ -1,4 +1,5 @@
-//! Methods of one's own: a base with other keys, random search, pooled data, and those that another program brings.
+//! Methods of one's own: a base with other keys, random search, pooled data, and those that another
+//! program brings.
 
 #[path = "../../examples/own_method.rs"]
 mod example;
@@ -79,7 +80,8 @@ fn a_method_of_ones_own_is_its_base_in_the_scenario_with_its_keys() {
         ("inverse", "fts", &["federation.mixing=inverse"]),
     ] {
         let only = format!("federation.methods=[\"{base}\"]");
-        // Other defaults follow from the keys as they do in a scenario: here the clipping norm is given.
+        // Other defaults follow from the keys as they do in a scenario: here the clipping norm is
+        // given.
         let alone = run(&small("", &[settings, &[&only]].concat()));
         assert_eq!(digests(&all, name), digests(&alone, base), "{name}");
         assert_eq!(digests(&all, name).len(), 2);
@@ -118,7 +120,8 @@ fn written_out_it_says_what_differs_and_reads_back_as_itself() {
     );
     assert_eq!(own("louder").privacy.noise_multiplier.value(), 2.0);
     assert_eq!(own("later").prior.unwrap().plan.releases, [0, 4]);
-    // A default that follows from a key that is set follows it, and stays when everything is written out.
+    // A default that follows from a key that is set follows it, and stays when everything is
+    // written out.
     let free = SMALL.replace("clipping_norm = 6.0\n", "");
     let table = "[[method]]\nname = \"wide\"\nbase = \"dp-fts-de\"\nset = { \"surrogate.features\" = 64 }\n";
     let wide = Scenario::parse("wide", &format!("{free}{table}"), &[]).unwrap();
@@ -285,7 +288,8 @@ fn a_setting_reaches_a_method_of_ones_own_or_begins_one() {
     }
 }
 
-/// The folder of a model that was stopped again and again, by both drivers in turn; how many pieces it took.
+/// The folder of a model that was stopped again and again, by both drivers in turn; how many pieces
+/// it took.
 fn in_pieces(model: &dyn Model, path: &std::path::Path, piece: u32) -> u32 {
     for pieces in 1.. {
         let Place::Open(folder, journal) = execute::begin_or_resume(path, model, None).unwrap()

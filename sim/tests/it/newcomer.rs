@@ -1,5 +1,5 @@
-//! What a newcomer met: budgets that refuse, one agent, data that is not there, folders that are not finished, failures that
-//! a second try heals.
+//! What a newcomer met: budgets that refuse, one agent, data that is not there, folders that are
+//! not finished, failures that a second try heals.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! `sordino optimize` as a user runs it: what is found, what is kept, how it goes on after a kill, what fails.
+//! `sordino optimize` as a user runs it: what is found, what is kept, how it goes on after a kill,
+//! what fails.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,7 +11,8 @@ use crate::util::{command, done, json, refused, said, scratch, sordino, text};
 
 const SPACE: &str = "goal = \"minimize\"\nvalue = \"validation loss\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
                      [parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n[parameters.kind]\nchoices = [\"adam\", \"sgd\"]\n";
-/// Least 0.25 at depth 5 with sgd, whatever the rate; checks that both ways of a point say the same.
+/// Least 0.25 at depth 5 with sgd, whatever the rate; checks that both ways of a point say the
+/// same.
 const TRAIN: &str = "read line; case \"$line\" in *\\\"depth\\\":$SORDINO_DEPTH*\\\"kind\\\":\\\"$SORDINO_KIND\\\"*$SORDINO_RATE*) ;; \
                      *) exit 9;; esac; echo training; \
                      awk -v d=$SORDINO_DEPTH -v k=$SORDINO_KIND 'BEGIN { print (d-5)*(d-5) + (k == \"sgd\" ? 0.25 : 1) }'";
@@ -115,8 +117,8 @@ fn the_largest_value_is_found_where_it_is_the_goal() {
     );
 }
 
-/// Killed with the command under way, twice, and gone on with: the same questions as in one go. The control is another
-/// seed.
+/// Killed with the command under way, twice, and gone on with: the same questions as in one go. The
+/// control is another seed.
 #[test]
 fn a_killed_search_goes_on_with_the_same_questions() {
     let folder = case("killed");

@@ -1,5 +1,5 @@
-//! Scenarios of the trust model `output`: what more ε and more records buy, what is said beside every release,
-//! independence of threads, refusals.
+//! Scenarios of the trust model `output`: what more ε and more records buy, what is said beside
+//! every release, independence of threads, refusals.
 
 use std::num::NonZeroUsize;
 
@@ -77,7 +77,8 @@ fn threads_change_nothing_and_the_seed_does() {
     );
 }
 
-/// 800 releases at every ε. What is asserted differs by factors of two and more, many standard errors.
+/// 800 releases at every ε. What is asserted differs by factors of two and more, many standard
+/// errors.
 #[test]
 fn epsilon_and_records_buy_utility() {
     let outcome = run("output-gp", &SMALL, 2);

@@ -1,5 +1,5 @@
-//! Scenarios of the trust model `outsourced`: what is said beside every method, independence of threads, files of the
-//! user's own, going on after an interruption, refusals.
+//! Scenarios of the trust model `outsourced`: what is said beside every method, independence of
+//! threads, files of the user's own, going on after an interruption, refusals.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -187,7 +187,8 @@ impl Data {
 
 #[test]
 fn columns_are_found_by_name_and_the_smallest_is_sought() {
-    // The order of columns is another, one name has a space, one row lies outside the declared range.
+    // The order of columns is another, one name has a space, one row lies outside the declared
+    // range.
     let rows: String = (0..7)
         .map(|i| format!("x,{},{},{}\n", 500 + 10 * i, i % 4, 20 + 7 * i))
         .collect();
@@ -293,13 +294,15 @@ fn bad_files_are_refused_with_line_and_column() {
     assert!(missing.to_string().contains("--data"), "{missing}");
 }
 
-/// The paper's transformation needs full column rank; the private release and plain GP-UCB need nothing.
+/// The paper's transformation needs full column rank; the private release and plain GP-UCB need
+/// nothing.
 #[test]
 fn tables_without_full_rank_are_refused_by_the_paper_alone() {
     let few = "size,floor,rent\n20,1,500\n30,2,600\n";
     let collinear =
         "size,floor,rent\n20,1,500\n40,3,600\n60,5,550\n80,7,700\n90,8,710\n30,2,400\n70,6,640\n";
-    // Every floor is 10, the middle of its range: after centring with public constants a column of zeros.
+    // Every floor is 10, the middle of its range: after centring with public constants a column of
+    // zeros.
     let constant = "size,floor,rent\n20,10,500\n40,10,600\n60,10,550\n80,10,700\n90,10,710\n30,10,400\n70,10,640\n";
     let three = [
         "objective.inputs=[\"size\", \"floor\", \"rent2\"]",
@@ -307,7 +310,8 @@ fn tables_without_full_rank_are_refused_by_the_paper_alone() {
         "modeler.lengthscales=[1, 1, 1]",
         "modeler.rounds=1",
     ];
-    // size = 10 floor + 10, centred at (55, 10)… is affine, not linear: shift the range so that it is linear.
+    // size = 10 floor + 10, centred at (55, 10)… is affine, not linear: shift the range so that it
+    // is linear.
     let line = [
         "objective.log_inputs=[]",
         "objective.input_ranges=[[10, 110], [0, 10]]",
@@ -460,7 +464,8 @@ fn real_tables_run() {
     }
 }
 
-/// Three jobs, an interruption, `--resume`: the same folder as in one go; a second time there is nothing to do.
+/// Three jobs, an interruption, `--resume`: the same folder as in one go; a second time there is
+/// nothing to do.
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_folder() {
     let folder = scratch("outsourced-resume");
@@ -500,7 +505,8 @@ fn an_interrupted_run_goes_on_to_the_same_folder() {
     assert!(said(&done(&folder, &run("b", &["--resume"]))).contains("nothing to resume"));
 }
 
-/// The folder says which file it was made from, and another one is refused, when it goes on and when it is made again.
+/// The folder says which file it was made from, and another one is refused, when it goes on and
+/// when it is made again.
 #[test]
 fn a_table_that_was_changed_is_refused() {
     let folder = scratch("outsourced-digest");

@@ -15,7 +15,8 @@ use sordino_sim::world::{Family, Objective};
 
 use crate::util::{done, files, json, refused, scratch, text, with};
 
-/// From the command line, by both drivers: one digest, one folder; the page is made again from the folder.
+/// From the command line, by both drivers: one digest, one folder; the page is made again from the
+/// folder.
 #[test]
 fn hartmann_in_six_dimensions_has_one_digest() {
     let folder = scratch("own-hartmann");
@@ -397,7 +398,8 @@ fn tables_that_do_not_fit_are_refused_by_line_column_and_reason() {
     );
 }
 
-/// Functions handed over by a program: here those of `kind = "function"`, so that digests can be compared.
+/// Functions handed over by a program: here those of `kind = "function"`, so that digests can be
+/// compared.
 struct Mine(Functions);
 
 impl Family for Mine {
@@ -501,7 +503,8 @@ fn functions_that_are_not_the_scenarios_are_refused() {
     assert!(Own::new(custom, family.clone()).unwrap().reads().is_none());
 }
 
-/// Every observation stands in the folder with its point, and what it adds up to is what `rounds.csv` says.
+/// Every observation stands in the folder with its point, and what it adds up to is what
+/// `rounds.csv` says.
 #[test]
 fn observations_are_written_down_and_their_best_is_the_regret() {
     let folder = scratch("own-observations");
@@ -537,7 +540,8 @@ fn observations_are_written_down_and_their_best_is_the_regret() {
         Some("run,method,agent,round,source,candidate,x1,y,value")
     );
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
-    // Two runs, three methods, seven agents: three initial points each, then a query in each round that is not missed.
+    // Two runs, three methods, seven agents: three initial points each, then a query in each round
+    // that is not missed.
     let initial = rows.iter().filter(|row| row[4] == "initial").count();
     assert_eq!(initial, 2 * 3 * 7 * 3);
     let most = 2 * 3 * 7 * (3 + 14);
@@ -565,8 +569,8 @@ fn observations_are_written_down_and_their_best_is_the_regret() {
         let (candidate, x): (f64, f64) = (row[5].parse().unwrap(), row[6].parse().unwrap());
         assert!((x - candidate / 59.0).abs() < 1e-12, "{row:?}");
     }
-    // The mean over agents of the best value falls short of the optimum by the regret: the difference of two methods of
-    // one run knows no optimum.
+    // The mean over agents of the best value falls short of the optimum by the regret: the
+    // difference of two methods of one run knows no optimum.
     let best = |method: &str| -> f64 {
         let lines = read("a", "agents.csv");
         let own = lines

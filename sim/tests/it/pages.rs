@@ -1,10 +1,12 @@
-//! What people see of a folder is made of what programs read in it: removed, it comes back byte for byte.
+//! What people see of a folder is made of what programs read in it: removed, it comes back byte for
+//! byte.
 
 use std::path::Path;
 
 use crate::util::{SMALL, done, files, refused, scratch};
 
-/// Removes table, pictures and pages of a folder, lets `sordino report` make them again, and compares all of it.
+/// Removes table, pictures and pages of a folder, lets `sordino report` make them again, and
+/// compares all of it.
 fn comes_back(folder: &Path, name: &str, seen: &[&str]) {
     let whole = files(&folder.join(name));
     for file in seen {
@@ -137,7 +139,8 @@ fn the_page_of_a_sweep_comes_back_and_those_of_its_runs() {
     }
 }
 
-/// Negative control: a number that is changed is seen on the page, and files that contradict each other are refused.
+/// Negative control: a number that is changed is seen on the page, and files that contradict each
+/// other are refused.
 #[test]
 fn a_page_shows_the_files_and_no_memory() {
     let folder = scratch("pages-changed");

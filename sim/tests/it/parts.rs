@@ -1,4 +1,5 @@
-//! `--part i/n` and `sordino merge` as users and schedulers call them: the whole is the undivided run, byte for byte.
+//! `--part i/n` and `sordino merge` as users and schedulers call them: the whole is the undivided
+//! run, byte for byte.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,7 +10,8 @@ use crate::util::{SMALL, command, done, files, json, refused, said, scratch, sor
 /// Three methods, two of them with a ledger.
 const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
 
-/// Executes all parts of `what` into `NAME-1`, …, and puts them together in `whole-NAME`; the folders of the parts.
+/// Executes all parts of `what` into `NAME-1`, …, and puts them together in `whole-NAME`; the
+/// folders of the parts.
 fn in_parts(folder: &Path, name: &str, of: u32, what: &[&str]) -> Vec<String> {
     let parts: Vec<String> = (1..=of).map(|number| format!("{name}-{number}")).collect();
     for (number, out) in (1..).zip(&parts) {

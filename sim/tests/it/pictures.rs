@@ -1,7 +1,7 @@
 //! Every text of every picture lies inside the picture, whichever common font draws it.
 //!
-//! The pictures are read back as XML and measured with the fonts' own advance widths (`advances.json`, made by
-//! `advances.py`), not with those that the program lays them out with.
+//! The pictures are read back as XML and measured with the fonts' own advance widths
+//! (`advances.json`, made by `advances.py`), not with those that the program lays them out with.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,8 @@ fn fonts() -> Fonts {
     serde_json::from_str(include_str!("../advances.json")).unwrap()
 }
 
-/// Sizes of type of a class: (size in a file and on a wide page, on a phone, in small pictures on a phone, bold).
+/// Sizes of type of a class: (size in a file and on a wide page, on a phone, in small pictures on a
+/// phone, bold).
 fn size(class: &str) -> [f64; 4] {
     match class {
         "title" => [19.0, 19.0, 19.0, 1.0],
@@ -180,7 +181,8 @@ fn faults(text: &str, page: bool) -> Vec<String> {
     wrong
 }
 
-/// Every kind of picture, from scenarios made small where that changes no text's length for the better.
+/// Every kind of picture, from scenarios made small where that changes no text's length for the
+/// better.
 fn made(folder: &Path) {
     let federated = [
         "federation.agents=20",
@@ -364,7 +366,8 @@ fn mended_every_text_of_every_picture_lies_inside_it() {
     );
 }
 
-/// Negative controls: a text without room, to the right, to the left, above, and one upon another, is found.
+/// Negative controls: a text without room, to the right, to the left, above, and one upon another,
+/// is found.
 #[test]
 fn a_text_without_room_is_found() {
     let picture =

@@ -96,7 +96,8 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
             .contains("zero-out")
     );
     assert!(told["evaluations_saved"].as_u64().unwrap() >= 1, "{told}");
-    // Two Gaussians z₁ and z₂ are one of z with z⁻² = z₁⁻² + z₂⁻², whose total variation is δ at ε = 0.
+    // Two Gaussians z₁ and z₂ are one of z with z⁻² = z₁⁻² + z₂⁻², whose total variation is δ at
+    // ε = 0.
     let squares: f64 = told["noise_multipliers"]
         .as_array()
         .unwrap()
@@ -166,7 +167,8 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
             &["prior", "export", "p.safetensors", "--lang", "c"],
         ),
     );
-    // The newcomer's first questions are good, and a run that was begun with the file goes on with it alone.
+    // The newcomer's first questions are good, and a run that was begun with the file goes on with
+    // it alone.
     let search = |more: &[&'static str]| {
         let words = [
             "optimize",
@@ -199,7 +201,8 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
     );
 }
 
-/// A compiler of C takes the exported header beside that of the library, and every number of it has the file's bits.
+/// A compiler of C takes the exported header beside that of the library, and every number of it has
+/// the file's bits.
 fn compiled(folder: &Path, header: &str) {
     const PROGRAM: &str = r#"
 #include <stdio.h>

@@ -399,7 +399,8 @@ fn compare_draws_three_curves() {
     );
 }
 
-/// Without `--out` it was an error. The table is that beside the picture, and its numbers are those of `privacy epsilon`.
+/// Without `--out` it was an error. The table is that beside the picture, and its numbers are those
+/// of `privacy epsilon`.
 #[test]
 fn mended3_compare_prints_its_table_without_a_picture() {
     let folder = scratch("privacy-compare-table");
@@ -446,8 +447,8 @@ fn audit_passes_the_shipped_paths_and_rejects_its_controls() {
             .filter(|line| line["rejected"] == value)
             .count()
     };
-    // Six shipped paths, each on seeded and on secret noise; fourteen controls that so few runs can see; the finer ones are
-    // not run and say so.
+    // Six shipped paths, each on seeded and on secret noise; fourteen controls that so few runs can
+    // see; the finer ones are not run and say so.
     assert_eq!((rejected(false), rejected(true), lines.len()), (12, 14, 40));
     assert!(
         lines
@@ -469,7 +470,8 @@ fn audit_passes_the_shipped_paths_and_rejects_its_controls() {
     assert!(refused(&folder, "audit --runs 10").contains("--runs"));
 }
 
-/// ε between two contributions and the best guess, wherever ε is shown; `tests/vectors/replace.csv` has both numbers.
+/// ε between two contributions and the best guess, wherever ε is shown; `tests/vectors/replace.csv`
+/// has both numbers.
 #[test]
 fn mended3_epsilon_between_two_contributions_and_the_best_guess_are_shown() {
     let folder = scratch("privacy-between");

@@ -1,4 +1,5 @@
-//! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and line.
+//! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and
+//! line.
 
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use sordino_sim::model::{self, MODELS, federated};
@@ -190,7 +191,8 @@ fn set(settings: &[&str]) -> Result<Scenario, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The section of the federated prior: what is missing follows from the scenario, what is wrong is refused with its reason.
+/// The section of the federated prior: what is missing follows from the scenario, what is wrong is
+/// refused with its reason.
 #[test]
 fn the_priors_section_has_defaults_that_follow_and_refusals_that_say_why() {
     let prior = |settings: &[&str]| set(settings).map(|scenario| scenario.prior.unwrap());

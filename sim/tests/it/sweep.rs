@@ -249,7 +249,8 @@ fn other_trust_models_are_swept_too() {
     done(&folder, &["report", "s/runs/00001-epsilon=8"]);
 }
 
-/// Every line of standard error is an object with the documented fields, and none tells what only a server knows.
+/// Every line of standard error is an object with the documented fields, and none tells what only a
+/// server knows.
 #[test]
 fn the_log_is_json_lines() {
     const FIELDS: [&str; 23] = [
@@ -332,7 +333,8 @@ fn the_log_is_json_lines() {
     assert!(!text(&output.stderr).contains('{'));
 }
 
-/// A run's page has paired differences; the pages, tables and pictures of sweeps had the errors of single means alone.
+/// A run's page has paired differences; the pages, tables and pictures of sweeps had the errors of
+/// single means alone.
 #[test]
 fn mended3_a_sweep_tells_paired_differences_at_every_point() {
     let folder = scratch("sweep-paired");

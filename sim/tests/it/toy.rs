@@ -1,6 +1,7 @@
-//! A fifth trust model, whole: this file, and a line that names it. Everything else is what the other four have: scenarios
-//! in TOML, `--set`, refusals, tables of keys, schema and starter; jobs, journal, folder, page, README, summary, resuming
-//! after a kill, what is shown of an unfinished run.
+//! A fifth trust model, whole: this file, and a line that names it. Everything else is what the
+//! other four have: scenarios in TOML, `--set`, refusals, tables of keys, schema and starter; jobs,
+//! journal, folder, page, README, summary, resuming after a kill, what is shown of an unfinished
+//! run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -288,7 +289,8 @@ fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
             .file("rounds.csv")
             .starts_with(shown.file("rounds.csv"))
     );
-    // Another scenario is refused, the same goes on to the same folder, and then there is nothing to do.
+    // Another scenario is refused, the same goes on to the same folder, and then there is nothing
+    // to do.
     assert!(matches!(
         run(&*toy(2), &pieces, u32::MAX),
         Err(ExecuteError::Journal(_))
@@ -353,7 +355,8 @@ fn a_fifth_trust_model_is_read_refused_and_told_like_the_others() {
     );
 }
 
-/// In the environment of a process that is there to be killed: its folder; whether jobs take their time.
+/// In the environment of a process that is there to be killed: its folder; whether jobs take their
+/// time.
 const KILLED: &str = "SORDINO_TOY";
 const SLOW: &str = "SORDINO_TOY_SLOW";
 

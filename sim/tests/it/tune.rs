@@ -1,4 +1,5 @@
-//! `sordino tune` as a user runs it: what leaves, what does not, what is charged, and every way a command can fail.
+//! `sordino tune` as a user runs it: what leaves, what does not, what is charged, and every way a
+//! command can fail.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -113,7 +114,8 @@ fn parameters_arrive_twice_and_the_log_stays_inside() {
             && release.contains("score = ")
             && release.contains("replacing one scored record")
     );
-    // Two releases of the same data are two different draws (a tie of both has probability far below 1e-3).
+    // Two releases of the same data are two different draws (a tie of both has probability far
+    // below 1e-3).
     let draw = |release: &str| {
         release
             .lines()
@@ -183,7 +185,8 @@ fn failures_abort_without_a_charge() {
     }
 }
 
-/// An exit code is chosen by the data: what a bystander reads must be the same whether, which and how candidates fail.
+/// An exit code is chosen by the data: what a bystander reads must be the same whether, which and
+/// how candidates fail.
 #[test]
 fn standard_error_does_not_tell_which_candidate_failed_or_how() {
     let case = Case::new("silent");
@@ -350,7 +353,8 @@ fn refused(output: &Output, code: i32, reason: &str) {
     assert!(errors.contains(reason), "{errors}");
 }
 
-/// Item 5 (a), the attacks of the finding: each released, rc 0, and left a ledger without the charge.
+/// Item 5 (a), the attacks of the finding: each released, rc 0, and left a ledger without the
+/// charge.
 #[test]
 fn mended_a_ledger_exchanged_during_training_releases_nothing() {
     let case = Case::new("exchanged");
@@ -376,8 +380,8 @@ fn mended_a_ledger_exchanged_during_training_releases_nothing() {
     assert_eq!(case.charges(), 1);
 }
 
-/// A loss of about 70 was taken in 0 to 1, larger being better, without a word: every score was clamped to 1, and a
-/// meaningless one was published and charged.
+/// A loss of about 70 was taken in 0 to 1, larger being better, without a word: every score was
+/// clamped to 1, and a meaningless one was published and charged.
 #[test]
 fn mended3_how_a_number_is_taken_is_told_before_anything_runs() {
     let case = Case::new("range");
@@ -404,7 +408,8 @@ fn mended3_how_a_number_is_taken_is_told_before_anything_runs() {
     ]
     .concat();
     let run = |more: &[&str]| case.program(&[&all[..], more].concat()).output().unwrap();
-    // With both flags the smallest loss is found, and the line that says how scores are taken comes before any command.
+    // With both flags the smallest loss is found, and the line that says how scores are taken comes
+    // before any command.
     let output = run(&[
         "--minimize",
         "--score-range",
@@ -595,7 +600,8 @@ fn mended_a_ledger_knows_its_data_set_its_maximum_and_its_age() {
     assert!(blind(&["--no-counter"]).status.success());
 }
 
-/// The hostile reading: a begins and aborts, b releases, a releases too; and six at once, with six ledgers, all released.
+/// The hostile reading: a begins and aborts, b releases, a releases too; and six at once, with six
+/// ledgers, all released.
 #[test]
 fn mended_a_data_set_has_one_budget_whatever_the_number_of_ledgers() {
     let case = Case::new("ledgers");
@@ -646,7 +652,8 @@ fn mended_a_data_set_has_one_budget_whatever_the_number_of_ledgers() {
     assert!(named("wards 2").status.success());
 }
 
-/// Cyrillic а, a zero width space, a soft hyphen: each opened a budget of its own for what a person reads as one name.
+/// Cyrillic а, a zero width space, a soft hyphen: each opened a budget of its own for what a person
+/// reads as one name.
 #[test]
 fn mended3_a_name_that_looks_like_another_begins_no_ledger() {
     let case = Case::new("alike");
@@ -793,8 +800,8 @@ fn mended_a_rounded_score_is_refused_and_a_fraction_is_exact() {
     }
 }
 
-/// Item 5 (e): each of the first three ended sordino and left the training command running. The hostile
-/// reading: Ctrl-\ still did, and dumped core.
+/// Item 5 (e): each of the first three ended sordino and left the training command running. The
+/// hostile reading: Ctrl-\ still did, and dumped core.
 #[test]
 fn mended_signals_end_the_command_and_its_group() {
     let ignored = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -24,8 +24,9 @@ fn reference() -> Reference {
     serde_json::from_str(include_str!("../auc.json")).unwrap()
 }
 
-/// One pair of rows that changes places is worth 3e-4 in the smallest half of a mine field; two or three do where many
-/// decision values lie within the solvers' tolerances (C = 0.02). Elsewhere the agreement is exact.
+/// One pair of rows that changes places is worth 3e-4 in the smallest half of a mine field; two or
+/// three do where many decision values lie within the solvers' tolerances (C = 0.02). Elsewhere the
+/// agreement is exact.
 const TOLERANCE: f64 = 1e-3;
 
 fn check(tuning: &Tuning, cases: &[Case]) {

@@ -35,7 +35,8 @@ const CHANGED: [&str; 25] = [
     "prior.epsilon=0.7",
 ];
 
-/// Keys that every method uses, or that say how a federation is simulated and not what a method does.
+/// Keys that every method uses, or that say how a federation is simulated and not what a method
+/// does.
 const EVERYBODY: [&str; 8] = [
     "federation.agents",
     "federation.rounds",
@@ -148,8 +149,8 @@ fn digests(scenario: &Scenario) -> Vec<(MethodName, String)> {
         .collect()
 }
 
-/// What a run is changed by is used, and nothing else: each key is changed for each shipped method. (`privacy.delta` changes what
-/// is told of a run.)
+/// What a run is changed by is used, and nothing else: each key is changed for each shipped method.
+/// (`privacy.delta` changes what is told of a run.)
 #[test]
 fn a_setting_is_told_of_exactly_where_it_changes_no_digest() {
     let mut wrong = Vec::new();

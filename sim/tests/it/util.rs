@@ -98,7 +98,8 @@ pub fn without(key: &str, text: &str) -> String {
         .collect()
 }
 
-/// Stops an execution after so many rounds of any method of a federation, or so many jobs of another model.
+/// Stops an execution after so many rounds of any method of a federation, or so many jobs of
+/// another model.
 pub struct StopAfter {
     left: AtomicU32,
     pub stop: Arc<AtomicBool>,
@@ -136,7 +137,8 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Charges in the joined ledger of a run folder, whose lines are stretches of releases of some runs.
+/// Charges in the joined ledger of a run folder, whose lines are stretches of releases of some
+/// runs.
 pub fn charges(ledger: &str) -> u64 {
     let of = |line: Value| {
         let number = |key: &str| line[key].as_u64().unwrap();

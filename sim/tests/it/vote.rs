@@ -1,4 +1,5 @@
-//! The private vote: what it costs, what it may leak, that it shares something, and that agents alone need nobody.
+//! The private vote: what it costs, what it may leak, that it shares something, and that agents
+//! alone need nobody.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
@@ -102,7 +103,8 @@ fn one_vote_changes_the_sum_by_at_most_its_sensitivity() {
             "{changed} {radius}"
         );
     }
-    // Negative control: who votes for everything, or with more weight, is cut down to one vote's norm.
+    // Negative control: who votes for everything, or with more weight, is cut down to one vote's
+    // norm.
     for wrong in [
         vec![1.0; 60],
         vec![50.0; 60],
@@ -244,8 +246,9 @@ fn a_vote_is_charged_once_and_costs_what_the_plan_of_the_prior_costs() {
     );
 }
 
-/// Agents with nearly one function: where noise is small, everybody's first own question is as good as the best of all
-/// initial points; agents that share nothing are far from that. The control is noise that drowns the votes.
+/// Agents with nearly one function: where noise is small, everybody's first own question is as good
+/// as the best of all initial points; agents that share nothing are far from that. The control is
+/// noise that drowns the votes.
 #[test]
 fn the_winner_of_a_vote_is_worth_asking() {
     let after_first = |epsilon: &str| {

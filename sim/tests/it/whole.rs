@@ -1,5 +1,6 @@
-//! Whole outputs as a person sees them. What changes here changed for every user: read the difference, then take it over
-//! with `INSTA_UPDATE=always cargo test -p sordino-sim --test it whole`.
+//! Whole outputs as a person sees them. What changes here changed for every user: read the
+//! difference, then take it over with
+//! `INSTA_UPDATE=always cargo test -p sordino-sim --test it whole`.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,5 @@
-//! The agent and its server in one file, for reading: frames over channels, state and log in sequential-storage.
+//! The agent and its server in one file, for reading: frames over channels, state and log in
+//! sequential-storage.
 #![no_std]
 #![no_main]
 
@@ -36,7 +37,8 @@ use nor::Nor;
 const AGENT: u32 = 3;
 const NOW: Millis = Millis(0);
 
-/// A frame and its length, empty for a request; a request carries nothing else, as one agent alone is never behind.
+/// A frame and its length, empty for a request; a request carries nothing else, as one agent alone
+/// is never behind.
 type Link = Channel<NoopRawMutex, ([u8; FRAME], usize), 1>;
 
 type Map<C> = MapStorage<u16, Nor, C>;

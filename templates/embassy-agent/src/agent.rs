@@ -1,5 +1,5 @@
-//! What an agent of any method does: ask, measure, write, tell, write, send. docs/reset.md says why in this order, and
-//! `federated::exchange` of core what is said to the server.
+//! What an agent of any method does: ask, measure, write, tell, write, send. docs/reset.md says why
+//! in this order, and `federated::exchange` of core what is said to the server.
 
 use core::fmt::Debug;
 
@@ -53,7 +53,8 @@ pub struct Party<'p, M, F: NorFlash, C: CacheImpl<u16>> {
     pub masks: crate::masks::Masks,
 }
 
-/// How often the state was written, the state and the exchange: as flash has them, or an agent that begins.
+/// How often the state was written, the state and the exchange: as flash has them, or an agent that
+/// begins.
 pub async fn found<S, F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
     store: &mut Store<F, C>,
     agreement: &Agreement,
@@ -157,7 +158,8 @@ where
             (Ok(Heard::Enter), Some(numbers)) => Frame::Released(numbers),
             (Ok(Heard::Enter), None) => Frame::Nothing,
         };
-        // What is no release is refused before it is stored: a server that sends it again wears no flash.
+        // What is no release is refused before it is stored: a server that sends it again wears no
+        // flash.
         let numbers = frame.numbers().unwrap_or_default();
         let is_whole = !M::KEEPS_RELEASES || numbers.is_empty() || numbers.len() == NUMBERS;
         if !is_whole || !numbers.iter().all(|x: &f32| x.is_finite()) {
@@ -204,7 +206,8 @@ where
         }
     }
 
-    /// Sends the answer of this epoch. The state that it follows from is in flash: it was written after [`Want::Work`].
+    /// Sends the answer of this epoch. The state that it follows from is in flash: it was written
+    /// after [`Want::Work`].
     async fn give(&mut self, header: Header) {
         let mut message = [0; FRAME];
         let len = self.answer(header, &mut message).await;
@@ -213,7 +216,8 @@ where
         }
     }
 
-    /// The numbers of this epoch's answer: none if there is nothing to give, or nothing that the budget admits.
+    /// The numbers of this epoch's answer: none if there is nothing to give, or nothing that the
+    /// budget admits.
     fn numbers(&mut self, release: u32) -> &[f32] {
         let is_afforded = self.machine.affords(self.agreement, release);
         match self.machine.next().expect("as before") {
@@ -229,8 +233,9 @@ where
             .expect("the buffer holds any frame")
     }
 
-    /// Writes this epoch's answer into `message` and returns its length: a frame without numbers, and behind it the attempt
-    /// and the share. No number of a contribution leaves this function in the clear.
+    /// Writes this epoch's answer into `message` and returns its length: a frame without numbers,
+    /// and behind it the attempt and the share. No number of a contribution leaves this function in
+    /// the clear.
     #[cfg(two_servers)]
     async fn answer(&mut self, header: Header, message: &mut [u8; FRAME]) -> usize {
         let len = wire::encode::<f32>(header, &[], message).expect("the buffer holds any frame");

@@ -1,5 +1,6 @@
-//! This device's own numbers. What the federation has agreed on is in [`federation`](crate::federation), which
-//! `sordino export` writes; the parties read both and know no others.
+//! This device's own numbers. What the federation has agreed on is in
+//! [`federation`](crate::federation), which `sordino export` writes; the parties read both and know
+//! no others.
 #![cfg_attr(
     not(all(feature = "agent", feature = "reporter")),
     allow(dead_code, reason = "one party reads its own")

@@ -1,5 +1,6 @@
-//! An agent of a federation and a reporter, as two tasks of embassy. Its federation is in [`federation`], which decides what
-//! kind of agent it is; your device's own numbers are in [`config`], your chip is [`board`].
+//! An agent of a federation and a reporter, as two tasks of embassy. Its federation is in
+//! [`federation`], which decides what kind of agent it is; your device's own numbers are in
+//! [`config`], your chip is [`board`].
 #![no_std]
 #![no_main]
 

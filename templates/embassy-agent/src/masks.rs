@@ -1,8 +1,10 @@
-//! What hides contributions where there are two servers: which mask is used is in flash before the mask exists, so that none
-//! serves twice. Two contributions behind one mask would show their difference.
+//! What hides contributions where there are two servers: which mask is used is in flash before the
+//! mask exists, so that none serves twice. Two contributions behind one mask would show their
+//! difference.
 //!
-//! **Power cuts, not rot.** The map gives the item before where it cannot read the newest, and nothing where a whole page is lost. If a page may
-//! rot, keep the secret in the item of the attempts, so that they are lost together, or a second copy in pages of its own: docs/reset.md.
+//! **Power cuts, not rot.** The map gives the item before where it cannot read the newest, and
+//! nothing where a whole page is lost. If a page may rot, keep the secret in the item of the
+//! attempts, so that they are lost together, or a second copy in pages of its own: docs/reset.md.
 
 use core::fmt::Debug;
 
@@ -24,8 +26,8 @@ pub struct Masks {
     written: u32,
 }
 
-/// What was read back from flash. **It says yes to that alone**: this is the one function that a reviewer of masks reads
-/// first.
+/// What was read back from flash. **It says yes to that alone**: this is the one function that a
+/// reviewer of masks reads first.
 struct InFlash(Attempts);
 
 /// Other attempts than those in flash.
@@ -64,7 +66,8 @@ impl Masks {
         let (written, attempts) = match store.load::<Attempts>(MASKS).await.expect("flash") {
             Some(found) => found,
             None => {
-                // They are the first that is written, so whatever else there is was written after them.
+                // They are the first that is written, so whatever else there is was written after
+                // them.
                 let has_past = store.holds(STATE..STATE + 1).await.expect("flash")
                     || store.holds(PAST).await.expect("flash");
                 assert!(
@@ -87,8 +90,9 @@ impl Masks {
         }
     }
 
-    /// Writes attempt and share of a contribution into `out`, and returns how many bytes. That the attempt is used is in
-    /// flash then; a reset before they are sent costs a mask, and asked again it takes another one.
+    /// Writes attempt and share of a contribution into `out`, and returns how many bytes. That the
+    /// attempt is used is in flash then; a reset before they are sent costs a mask, and asked again
+    /// it takes another one.
     pub async fn hide<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
         &mut self,
         (epoch, encoding): (u32, &JointVectors),
@@ -96,7 +100,8 @@ impl Masks {
         store: &mut Store<F, C>,
         out: &mut [u8],
     ) -> usize {
-        // The store of core cannot wait, and flash is waited for: it is written and read back here, and judged there.
+        // The store of core cannot wait, and flash is waited for: it is written and read back here,
+        // and judged there.
         let mut next = self.attempts.again();
         drop(
             next.reserve(epoch, &mut Looking)

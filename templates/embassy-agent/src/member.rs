@@ -1,5 +1,5 @@
-//! A member of a federated prior: its public context, its numbers, its posterior, which it makes of the releases in flash at
-//! every boot, and its task.
+//! A member of a federated prior: its public context, its numbers, its posterior, which it makes of
+//! the releases in flash at every boot, and its task.
 
 use core::fmt::Debug;
 
@@ -36,7 +36,8 @@ impl Machine for Member<'_, f32> {
         point.map(|x| x as f32)
     }
 
-    /// All releases up to this one count, whether this device gave to them or not: no reset refills the budget.
+    /// All releases up to this one count, whether this device gave to them or not: no reset refills
+    /// the budget.
     fn affords(&self, agreement: &Agreement, release: u32) -> bool {
         let announced = agreement.announced;
         let (Some(prior), Some(epsilon_max)) = (agreement.protocol.prior(), announced.epsilon_max)
@@ -57,7 +58,8 @@ impl Machine for Member<'_, f32> {
     }
 }
 
-/// build.rs reads the module as text, and this is what the compiler reads: nothing leaves in the clear by a comment or a line break.
+/// build.rs reads the module as text, and this is what the compiler reads: nothing leaves in the
+/// clear by a comment or a line break.
 const _: () = assert!(
     matches!(TRUST, Trust::TwoServers) == cfg!(two_servers),
     "build.rs read another TRUST than the compiler"
@@ -157,7 +159,8 @@ async fn releases<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
     kept
 }
 
-/// What a member ends with: its state, of which the posterior's own numbers are a part, and all that it observed.
+/// What a member ends with: its state, of which the posterior's own numbers are a part, and all
+/// that it observed.
 fn end(member: &Member<'_, f32>) -> Digest {
     let mut end = Frame::leaf();
     end.digest(&Digest::of(Member::state(member)));

@@ -1,4 +1,5 @@
-//! The reporter's task: a value that leaves is perturbed here, and its price is in flash before it is measured.
+//! The reporter's task: a value that leaves is perturbed here, and its price is in flash before it
+//! is measured.
 
 use core::convert::Infallible;
 
@@ -11,8 +12,8 @@ use crate::board;
 use crate::config::{BOUND, BUDGET, EACH, USER};
 use crate::federation::DIM;
 
-/// The device's ledger is its stored state, which is charged already. **Append to it only after the state is in flash**:
-/// this is the one function that a reviewer of privacy reads first.
+/// The device's ledger is its stored state, which is charged already. **Append to it only after the
+/// state is in flash**: this is the one function that a reviewer of privacy reads first.
 struct InFlash;
 
 impl<P: Provenance> Ledger<P> for InFlash {
@@ -55,7 +56,8 @@ pub async fn reporter() {
         let reward = board::measure([candidate as f32 / 8.0; DIM]).await;
         match reporter.handle(ReporterInput::Reward(reward), &mut source) {
             Ok(ReporterOutput::Report(report)) => board::report(report).await,
-            // No noise, no report. What was charged stays charged, so a dead source must not be asked again and again.
+            // No noise, no report. What was charged stays charged, so a dead source must not be
+            // asked again and again.
             Ok(_) | Err(_) => break,
         }
         sent += 1;

@@ -1,5 +1,5 @@
-//! A site of a campaign of ordinary sites: it measures its first points, contributes what they say to each release, keeps the
-//! numbers of the file in flash, and measures on with it.
+//! A site of a campaign of ordinary sites: it measures its first points, contributes what they say
+//! to each release, keeps the numbers of the file in flash, and measures on with it.
 //!
 //! | what | in flash |
 //! |---|---|
@@ -47,7 +47,8 @@ const CAPACITY: usize = FIRST_POINTS + QUESTIONS;
 pub struct Kept {
     exchange: AgentExchange,
     observations: u32,
-    /// The last release that was answered, and the first 64 bits of a digest of the answer: another is never given.
+    /// The last release that was answered, and the first 64 bits of a digest of the answer: another
+    /// is never given.
     answered: Option<(u32, u64)>,
     /// Whether a release was heard of: then there is a file, whatever a server says.
     released: bool,
@@ -66,7 +67,8 @@ impl Stored for Kept {
         + 2;
 }
 
-/// All numbers of its points, in double precision as hosts have them, and what is given to the open release.
+/// All numbers of its points, in double precision as hosts have them, and what is given to the open
+/// release.
 struct Numbers {
     points: [f64; FIRST_POINTS * DIM],
     values: [f64; FIRST_POINTS],
@@ -95,7 +97,8 @@ struct Party<'p, F: NorFlash, C: CacheImpl<u16>> {
     /// How often the state was written.
     written: u32,
     numbers: &'static mut Numbers,
-    /// The release that `numbers.upload` is for in this boot, and whether there is something to give.
+    /// The release that `numbers.upload` is for in this boot, and whether there is something to
+    /// give.
     made: Option<(u32, bool)>,
     /// The file as it comes.
     frame: Option<&'static mut [u8]>,
@@ -224,7 +227,8 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
         round < self.protocol.releases() && self.made.is_none_or(|(made, _)| made != round)
     }
 
-    /// What comes after what it has? The numbers of a release are in what the next is made with, and in the file.
+    /// What comes after what it has? The numbers of a release are in what the next is made with,
+    /// and in the file.
     async fn ask(&mut self, have: &Have) {
         let exchange = &mut self.kept.exchange;
         let ((bytes, len), current, seal) = match board::ask(self.link, Request::Next(*have)).await
@@ -288,8 +292,8 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
         self.kept.exchange.made();
     }
 
-    /// What it gives to the release that is made with this, into `numbers.upload`; false where its values say nothing, or where
-    /// the announced budget does not hold it.
+    /// What it gives to the release that is made with this, into `numbers.upload`; false where its
+    /// values say nothing, or where the announced budget does not hold it.
     fn contribute(&mut self, frame: &[u8], release: u32) -> Result<bool, Foreign> {
         let (announced, plan) = (self.agreement.announced, self.protocol.plan());
         let affords = |most| {
@@ -350,7 +354,8 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
             .kept
             .answered
             .filter(|(round, _)| *round == header.round);
-        // After a reset a server may say something else of how the release is made. What was answered is never contradicted.
+        // After a reset a server may say something else of how the release is made. What was
+        // answered is never contradicted.
         let is_same = answered.is_none_or(|(_, before)| before == digest);
         if answered.is_none() {
             self.kept.answered = Some((header.round, digest));
@@ -447,7 +452,8 @@ async fn measured<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
     }
 }
 
-/// Measures on with the file, or alone where there is none: a digest of what was given and of all values, and how many there are.
+/// Measures on with the file, or alone where there is none: a digest of what was given and of all
+/// values, and how many there are.
 async fn search<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
     party: &mut Party<'_, F, C>,
 ) -> (Digest, u32) {

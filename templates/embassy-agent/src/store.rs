@@ -69,7 +69,8 @@ const LARGEST: usize = {
 /// Bytes of the buffer that the map works in.
 const BUFFER: usize = (LARGEST + 16).next_multiple_of(32);
 
-/// Why something was not stored or read. A device that cannot store must not go on: it would say what it cannot remember.
+/// Why something was not stored or read. A device that cannot store must not go on: it would say
+/// what it cannot remember.
 #[derive(Debug)]
 #[expect(dead_code, reason = "the fields are there to be printed")]
 pub enum StoreError<E> {
@@ -129,7 +130,8 @@ impl<F: NorFlash, C: CacheImpl<u16>> Store<F, C> {
         }
     }
 
-    /// Whether the map gives an item under one of these keys. What it cannot read at all it does not give: docs/reset.md.
+    /// Whether the map gives an item under one of these keys. What it cannot read at all it does
+    /// not give: docs/reset.md.
     pub async fn holds(&mut self, keys: Range<u16>) -> Result<bool, StoreError<F::Error>> {
         for key in keys {
             let found = self

@@ -1,4 +1,5 @@
-//! Who does what, from top to bottom: a lane for each party, a box for each step, an arrow to the next.
+//! Who does what, from top to bottom: a lane for each party, a box for each step, an arrow to the
+//! next.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! What ε means, over ε: how often the best guess about one agent is right, and the second number of the same releases.
+//! What ε means, over ε: how often the best guess about one agent is right, and the second number
+//! of the same releases.
 
 use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, analytic};
 use sordino_core::privacy::{Event, NeighboringRelation};

@@ -1,5 +1,6 @@
-//! The drawings of ARCHITECTURE.md, README.md and the book, made by the simulator's own writer of pictures from what the code
-//! says: the floors from the list that `tidy` checks, a room's sentence from the first line of its documentation.
+//! The drawings of ARCHITECTURE.md, README.md and the book, made by the simulator's own writer of
+//! pictures from what the code says: the floors from the list that `tidy` checks, a room's sentence
+//! from the first line of its documentation.
 //!
 //! `cargo run -p sordino-tests --example drawings` writes them; a test compares.
 

@@ -1,4 +1,5 @@
-//! Edits of a ledger. Its chain refuses nearly all of them; so the chain is mended and the same edit is judged again.
+//! Edits of a ledger. Its chain refuses nearly all of them; so the chain is mended and the same
+//! edit is judged again.
 
 use sordino_core::digest::{Digest, Frame};
 use sordino_core::privacy::{Event, NeighboringRelation};

@@ -1,4 +1,5 @@
-//! Everything that is read from outside, read after random edits: an answer or one line of refusal, never a panic.
+//! Everything that is read from outside, read after random edits: an answer or one line of refusal,
+//! never a panic.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -8,10 +9,11 @@
 //! | `refusal` | how a target says that it reads nothing |
 //! | [`targets`] | what is read, what it is read from, what must hold |
 //!
-//! A target begins from seeds that the program makes itself and from the files of `tests/corpus/TARGET/`: what once went
-//! wrong stays there. The tests do a few hundred to a few thousand edits of every target; `cargo xtask fuzz` goes on for
-//! as long as it is asked to. Edits are a function of (target, seed, number): a finding is repeated by its numbers, and
-//! written to a file besides.
+//! A target begins from seeds that the program makes itself and from the files of
+//! `tests/corpus/TARGET/`: what once went wrong stays there. The tests do a few hundred to a few
+//! thousand edits of every target; `cargo xtask fuzz` goes on for as long as it is asked to. Edits
+//! are a function of (target, seed, number): a finding is repeated by its numbers, and written to a
+//! file besides.
 
 mod ledger;
 pub mod mutate;
@@ -93,7 +95,8 @@ pub fn check(target: &Target, input: &[u8]) -> Result<bool, Finding> {
     }
 }
 
-/// Reads the corpus, the seeds, then edits of both until `more` says no; `more` is asked with the tally before each.
+/// Reads the corpus, the seeds, then edits of both until `more` says no; `more` is asked with the
+/// tally before each.
 ///
 /// **Errors**: the first finding, with the number of its edit.
 pub fn search(

@@ -1,4 +1,5 @@
-//! Edits of a prior file. Its digest refuses nearly all of them; so the digest is made right and the same edit is judged again.
+//! Edits of a prior file. Its digest refuses nearly all of them; so the digest is made right and
+//! the same edit is judged again.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

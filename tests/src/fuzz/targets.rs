@@ -462,7 +462,8 @@ fn read_frame(bytes: &[u8]) -> Result<(), Refusal> {
             .and_then(|()| wire::encode(header, &double, &mut out)),
         ScalarTag::I64 => return Ok(()),
     };
-    // Numbers of variable length may be written longer than needed: the frame that is written is read as the same.
+    // Numbers of variable length may be written longer than needed: the frame that is written is
+    // read as the same.
     let used =
         again.map_err(|error| Refusal::Broken(format!("cannot be written again: {error}")))?;
     match wire::decode(&out[..used], LEN_MAX) {

@@ -132,7 +132,8 @@ fn vectors_accountant_rdp_columns() {
     assert!(tight_rows > 0);
 }
 
-/// The column that is no bound: μ of the central limit theorem, turned into ε by the exact Gaussian curve.
+/// The column that is no bound: μ of the central limit theorem, turned into ε by the exact Gaussian
+/// curve.
 #[test]
 fn vectors_accountant_limit_column() {
     for row in vectors_table("accountant.csv") {
@@ -157,7 +158,8 @@ fn vectors_accountant_limit_column() {
 
 #[test]
 fn vectors_accountant_objects_agree_with_the_columns() {
-    // The accountants as they are used, on every 23rd row (the columns are checked on every row above and below).
+    // The accountants as they are used, on every 23rd row (the columns are checked on every row
+    // above and below).
     for row in vectors_table("accountant.csv").iter().step_by(23) {
         let [q, z, steps, delta] =
             ["q", "z", "steps", "delta"].map(|name| field(row, name).unwrap());

@@ -1,9 +1,11 @@
-//! Noise that devices draw and round each for itself: laws convolved, against the Gaussian accounting of their sum.
+//! Noise that devices draw and round each for itself: laws convolved, against the Gaussian
+//! accounting of their sum.
 //!
-//! docs/secure-aggregation.md argues in three steps, and each is a test here. *(1)* A sum of t shares ⌊sG⌋ has as its law, up to
-//! t·e^(−π²s²), the samples of the density f of N(0, ts²) and t uniforms. *(2)* These are within a factor e^(±(B²−1)/24σ²) of the law of
-//! a rounded variable of density f, σ² = ts². *(3)* So δ(ε) ≤ e^η·δ_Gauss(ε − 2η) + tail. The laws are convolved exactly, mass by mass; f
-//! comes from its characteristic function.
+//! docs/secure-aggregation.md argues in three steps, and each is a test here. *(1)* A sum of t
+//! shares ⌊sG⌋ has as its law, up to t·e^(−π²s²), the samples of the density f of N(0, ts²) and t
+//! uniforms. *(2)* These are within a factor e^(±(B²−1)/24σ²) of the law of a rounded variable of
+//! density f, σ² = ts². *(3)* So δ(ε) ≤ e^η·δ_Gauss(ε − 2η) + tail. The laws are convolved exactly,
+//! mass by mass; f comes from its characteristic function.
 
 use std::f64::consts::PI;
 
@@ -77,7 +79,8 @@ impl Law {
         );
         for devices in 1..=t {
             sum = sum.plus(&share);
-            // What is beyond is less than the rounding of the sums, and is counted as missing by whoever needs it.
+            // What is beyond is less than the rounding of the sums, and is counted as missing by
+            // whoever needs it.
             let (reach, middle) = (
                 (WIDTH * s * f64::from(devices).sqrt()).ceil() as i64 + 1,
                 -i64::from(devices) / 2,
@@ -106,8 +109,9 @@ impl Law {
     }
 }
 
-/// The density at j of N(0, ts²) and `uniforms` uniforms on (0, 1), less t of their means: its characteristic function inverted by the
-/// trapezoid rule, which converges faster than any power for a function like that.
+/// The density at j of N(0, ts²) and `uniforms` uniforms on (0, 1), less t of their means: its
+/// characteristic function inverted by the trapezoid rule, which converges faster than any power
+/// for a function like that.
 fn density(t: u32, s: f64, uniforms: u32, j: i64) -> f64 {
     let (variance, x) = (f64::from(t) * s * s, j as f64 + f64::from(t) / 2.0);
     let reach = 9.0 / variance.sqrt();
@@ -124,8 +128,8 @@ fn density(t: u32, s: f64, uniforms: u32, j: i64) -> f64 {
     step / PI * (0.5 + tail)
 }
 
-/// δ(ε) between the noise and the noise moved by `shift`, one coordinate or release after the other, in both directions: the hockey-stick
-/// divergence, summed over all outcomes.
+/// δ(ε) between the noise and the noise moved by `shift`, one coordinate or release after the
+/// other, in both directions: the hockey-stick divergence, summed over all outcomes.
 fn hockey_stick(law: &Law, shift: &[i64], epsilon: f64) -> f64 {
     fn sum(law: &Law, shift: &[i64], p: f64, q: f64) -> f64 {
         let Some((first, rest)) = shift.split_first() else {
@@ -146,7 +150,8 @@ fn hockey_stick(law: &Law, shift: &[i64], epsilon: f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// What the page says of t shares of standard deviation s: e^η·δ_Gauss(ε − 2η) and both tails, at the B that is best.
+/// What the page says of t shares of standard deviation s: e^η·δ_Gauss(ε − 2η) and both tails, at
+/// the B that is best.
 fn bound(law: &Law, t: u32, s: f64, shift: &[i64], epsilon: f64) -> f64 {
     let (sigma, norm) = (
         f64::from(t).sqrt() * s,
@@ -196,7 +201,8 @@ fn a_sum_of_rounded_shares_samples_the_density_up_to_its_aliases() {
         );
         worst = worst.max(far / aliases);
     }
-    // The aliases are there, and the bound on them is no order of magnitude too large where they can be seen.
+    // The aliases are there, and the bound on them is no order of magnitude too large where they
+    // can be seen.
     assert!(worst > 0.1, "{worst}");
 }
 
@@ -259,7 +265,8 @@ fn the_convolved_noise_of_devices_loses_no_more_than_its_gaussian_accounting_say
                 lost <= gauss,
                 "t = {t}, s = {s}, {shift:?}, ε = {epsilon}: {lost:e} above the Gaussian's {gauss:e}"
             );
-            // The Gaussian's own δ, and no other: what rounding adds is variance t/12, which is not charged for.
+            // The Gaussian's own δ, and no other: what rounding adds is variance t/12, which is not
+            // charged for.
             let rounded = delta((f64::from(t) * (s * s + 1.0 / 12.0)).sqrt() / norm, epsilon);
             assert!(
                 (lost / rounded - 1.0).abs() < 0.02 || rounded < 1e-12,

@@ -1,5 +1,6 @@
-//! The digest table on this host, in this profile, against the one checked in. `cargo xtask digests` compares it on a
-//! Cortex-M4F, on M0 code and in WebAssembly, and regenerates it.
+//! The digest table on this host, in this profile, against the one checked in.
+//! `cargo xtask digests` compares it on a Cortex-M4F, on M0 code and in WebAssembly, and
+//! regenerates it.
 
 use std::fmt::Write as _;
 use std::path::Path;

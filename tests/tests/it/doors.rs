@@ -1,4 +1,5 @@
-//! Numbers at the edges, at every door: the documented answer or a typed error, and nothing charged without a release.
+//! Numbers at the edges, at every door: the documented answer or a typed error, and nothing charged
+//! without a release.
 
 use sordino_core::output::publisher::PublisherPhase;
 use sordino_core::output::{PublisherState, ScoreScale};
@@ -232,7 +233,8 @@ fn accountants_refuse_alike_and_charge_nothing() {
         let divergence = poisson::divergence(0.25, 1.0, 2.0);
         assert!(divergence > 0.0 && divergence.is_finite());
     }
-    // q = 0 costs nothing; q = 1 is the Gaussian mechanism; a budget of nothing admits nothing that costs.
+    // q = 0 costs nothing; q = 1 is the Gaussian mechanism; a budget of nothing admits nothing that
+    // costs.
     let epsilon = |q| {
         pld::epsilon(&[(event(q, 2.0), 7)], 1e-5, &Options::default())
             .unwrap()
@@ -294,7 +296,8 @@ fn laplace_noise_of_another_scale_says_nothing() {
         DiscreteLaplace::new(100, Epsilon::new(epsilon).unwrap(), 0, 100, RELATION).unwrap()
     };
     let (strict, loose) = (mechanism(0.5), mechanism(4.0));
-    // The quiet noise of the loose mechanism must not serve the strict one: the same output whatever the value.
+    // The quiet noise of the loose mechanism must not serve the strict one: the same output
+    // whatever the value.
     let outputs: Vec<i64> = [0, 50, 100]
         .iter()
         .map(|x| {
@@ -404,7 +407,8 @@ fn a_state_stored_between_charge_and_release_is_charged_again() {
     }
 }
 
-/// ε₀ = ln 2 and ε = j·ln 2 make every term of the optimal composition a fraction: δ is exact in integers.
+/// ε₀ = ln 2 and ε = j·ln 2 make every term of the optimal composition a fraction: δ is exact in
+/// integers.
 #[test]
 fn optimal_composition_is_above_the_exact_fraction_and_close_to_it() {
     for k in [1u32, 2, 5, 17, 40, 60] {

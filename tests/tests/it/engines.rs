@@ -34,8 +34,8 @@ fn grid(side: u32) -> Vec<f64> {
         .collect()
 }
 
-/// The first candidate whose bound is the largest as far as rounding can tell: on a grid, mirrored candidates tie, and
-/// what an engine rounds would decide between them.
+/// The first candidate whose bound is the largest as far as rounding can tell: on a grid, mirrored
+/// candidates tie, and what an engine rounds would decide between them.
 fn first_of_ties(mean: &[f64], variance: &[f64]) -> usize {
     let bound = |i: &usize| mean[*i] + 2.0 * variance[*i].max(0.0).sqrt();
     let best = (0..mean.len())
@@ -121,7 +121,8 @@ fn engines_agree(grid: &[f64], steps: usize) {
         full.variances(&mut variance);
         (full.mean().to_vec(), variance)
     });
-    // Features that are exact on the grid: rows of a factor of the kernel matrix, cut where nothing is left.
+    // Features that are exact on the grid: rows of a factor of the kernel matrix, cut where nothing
+    // is left.
     const M: usize = 300;
     let (mut factor, mut diagonal) = (vec![0.0; n * M], vec![0.0; n]);
     let point = |i: usize| &grid[2 * i..2 * i + 2];

@@ -1,5 +1,5 @@
-//! What our texts say about ε: the old sentences are gone, the new ones are the same everywhere, their numbers are computed,
-//! and `docs/epsilon.md` names code that exists.
+//! What our texts say about ε: the old sentences are gone, the new ones are the same everywhere,
+//! their numbers are computed, and `docs/epsilon.md` names code that exists.
 
 use std::path::{Path, PathBuf};
 
@@ -41,8 +41,8 @@ fn one_line(text: &str) -> String {
     joined.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What texts said and must not say again: odds in place of probabilities plus δ, the wrong worlds, δ as the chance that ε
-/// does not hold.
+/// What texts said and must not say again: odds in place of probabilities plus δ, the wrong worlds,
+/// δ as the chance that ε does not hold.
 const OLD: [&str; 17] = [
     "by a factor of at most e^ε",
     "by a factor of e^ε",
@@ -63,8 +63,8 @@ const OLD: [&str; 17] = [
     "probability δ in [0, 1] beyond",
 ];
 
-/// What was said of ε, of releases and of simulations and is not so: `serve` draws noise ahead, its ε is the Rényi one, and CSV
-/// files, frames and lines of a log carry no label.
+/// What was said of ε, of releases and of simulations and is not so: `serve` draws noise ahead, its
+/// ε is the Rényi one, and CSV files, frames and lines of a log carry no label.
 const FALSE: [&str; 7] = [
     "noise is drawn only after a ledger",
     "lines are appended before noise is drawn",
@@ -146,7 +146,8 @@ fn mended3_no_text_says_what_epsilon_does_not_mean() {
         );
     }
     assert!(said.is_empty(), "{said:#?}");
-    // Negative control: what README, book, help and cautions said before, broken over lines and in comments.
+    // Negative control: what README, book, help and cautions said before, broken over lines and in
+    // comments.
     for before in [
         "believes about it changes by a factor of at most e^ε, but for a probability δ (at ε = .91 a factor of 2.5",
         "participant contributed nothing: the odds differ by a factor of at most e^ε, except with\nprobability δ.",
@@ -267,8 +268,9 @@ fn mended3_numbers_in_texts_about_epsilon_are_computed() {
     }
 }
 
-/// The table of README gave ε without its δ: each row has the δ in shares of 1/N, and ε of both private methods at 1e-5. The
-/// book has all rows, README some of them, to the letter, and among these the one that loses.
+/// The table of README gave ε without its δ: each row has the δ in shares of 1/N, and ε of both
+/// private methods at 1e-5. The book has all rows, README some of them, to the letter, and among
+/// these the one that loses.
 #[test]
 fn mended3_the_table_of_readme_says_its_delta_and_epsilon_at_a_small_one() {
     let (readme, results) = (read("README.md"), read("docs/book/src/results.md"));
@@ -336,7 +338,8 @@ fn mended3_the_table_of_readme_says_its_delta_and_epsilon_at_a_small_one() {
     );
 }
 
-/// P(L > ε) against δ for one Gaussian: the sentence of the texts, and the multiples that a reading of them found.
+/// P(L > ε) against δ for one Gaussian: the sentence of the texts, and the multiples that a reading
+/// of them found.
 #[test]
 fn mended3_a_loss_above_epsilon_is_likelier_than_delta() {
     let delta = 200f64.powf(-1.1);
@@ -355,7 +358,8 @@ fn mended3_a_loss_above_epsilon_is_likelier_than_delta() {
     assert!((best_guess(analytic::delta(1.0, 0.0)) - (1.0 - tail(0.5))).abs() < 1e-12);
 }
 
-/// What a page names in the last cell of its table and what does not exist: files, and names that no file of the cell has.
+/// What a page names in the last cell of its table and what does not exist: files, and names that
+/// no file of the cell has.
 fn missing(page: &str) -> (usize, Vec<String>) {
     let (mut rows, mut said) = (0, Vec::new());
     for line in page.lines().filter(|line| {

@@ -20,7 +20,8 @@ fn every_release_is_charged_once_and_there_are_exactly_t() {
     assert_eq!(transcript.queries.len(), (N * (N_INIT + T)) as usize);
 }
 
-/// A vector without a finite norm counts as zero: exactly as if the agent had sent zeros, with no word to anybody.
+/// A vector without a finite norm counts as zero: exactly as if the agent had sent zeros, with no
+/// word to anybody.
 #[test]
 fn non_finite_and_overflowing_vectors_count_as_zero() {
     let shared = shared();
@@ -48,7 +49,8 @@ fn non_finite_and_overflowing_vectors_count_as_zero() {
     ] {
         assert_eq!(with(bad), zero, "{bad:?}");
     }
-    // Negative control: a finite vector does count (somebody among three is selected with this seed).
+    // Negative control: a finite vector does count (somebody among three is selected with this
+    // seed).
     assert_ne!(with([1.0, 1.0]), zero);
     // Huge but measurable: clipped, not zeroed.
     assert_eq!(
@@ -107,7 +109,8 @@ fn an_empty_sample_releases_pure_noise_and_is_charged() {
     assert_eq!(tampered.broadcasts, transcript.broadcasts);
 }
 
-/// Two neighbouring simulated runs with one seed differ by exactly the contribution: why seeds are secret.
+/// Two neighbouring simulated runs with one seed differ by exactly the contribution: why seeds are
+/// secret.
 #[test]
 fn one_seed_on_neighbouring_data_cancels_the_noise() {
     let config = Config::new(Parameters {
@@ -138,7 +141,8 @@ fn one_seed_on_neighbouring_data_cancels_the_noise() {
     }
 }
 
-/// Everything that a sender can do wrong is a named error to it, and the round goes on as if it had not happened.
+/// Everything that a sender can do wrong is a named error to it, and the round goes on as if it had
+/// not happened.
 #[test]
 fn wrong_uploads_are_refused_by_name_and_nothing_is_lost() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
@@ -373,8 +377,9 @@ fn with_server<R>(
     )
 }
 
-/// Whoever goes on from a state that was stored inside a broadcast begins it again: new coins, empty sums, a new charge.
-/// A second release from the first sample would be charged as if the sample were new.
+/// Whoever goes on from a state that was stored inside a broadcast begins it again: new coins,
+/// empty sums, a new charge. A second release from the first sample would be charged as if the
+/// sample were new.
 #[test]
 fn a_state_stored_inside_a_broadcast_begins_it_again() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
@@ -414,7 +419,8 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
         server.handle(ServerInput::Open, source).unwrap();
         assert_eq!(server.state().counters().received, 0, "nobody has uploaded");
         let after = released(&mut server, source);
-        // Nothing of what was there before the restore is in it: a server that never saw an upload says the same.
+        // Nothing of what was there before the restore is in it: a server that never saw an upload
+        // says the same.
         let fresh = with_server(&config, |server, _| {
             let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 7));
             server.handle(ServerInput::Open, source).unwrap();
@@ -456,8 +462,8 @@ fn a_broadcast_is_of_one_configuration_and_one_kind_of_source() {
             .handle(ServerInput::Close, &mut simulated)
             .unwrap(),
     );
-    // Secret noise over a sample that a seed tells would pass for more than it is: the charge is named again for the
-    // other kind of source, and still nothing is released.
+    // Secret noise over a sample that a seed tells would pass for more than it is: the charge is
+    // named again for the other kind of source, and still nothing is released.
     let secretly = server_paid(
         server!(&config)
             .unwrap()

@@ -1,5 +1,5 @@
-//! The firmware's agent, on this host: the scenario `firmware`, its script and its player agree to the last bit. The
-//! same player runs on a Cortex-M4F and as M0 code in `cargo xtask firmware`.
+//! The firmware's agent, on this host: the scenario `firmware`, its script and its player agree to
+//! the last bit. The same player runs on a Cortex-M4F and as M0 code in `cargo xtask firmware`.
 
 use firmware_example::federation::{self, SCRIPT, ScriptError};
 use sordino_core::digest::Digest;

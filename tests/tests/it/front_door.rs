@@ -99,7 +99,8 @@ fn readme_is_one_screen_with_doors() {
     assert_eq!(counted, 125.0);
 }
 
-/// Chapters that are in no table of contents, do not begin with what the reader has at the end, or have Rust that nobody runs.
+/// Chapters that are in no table of contents, do not begin with what the reader has at the end, or
+/// have Rust that nobody runs.
 fn unfinished(name: &str, text: &str, summary: &str) -> Vec<String> {
     let mut said = Vec::new();
     if !summary.contains(&format!("]({name})")) {

@@ -1,4 +1,5 @@
-//! The federated server's arithmetic against independent values, and the integer release against its own promises.
+//! The federated server's arithmetic against independent values, and the integer release against
+//! its own promises.
 
 use sordino_core::privacy::encode::Outcome;
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
@@ -160,7 +161,8 @@ fn vectors_fts_server_schedule() {
     }
 }
 
-/// The same aggregates through the integer path: within one grid step for each contribution, and no further.
+/// The same aggregates through the integer path: within one grid step for each contribution, and no
+/// further.
 #[test]
 fn vectors_fts_server_on_the_integer_grid() {
     for (case, truth) in cases() {
@@ -218,7 +220,8 @@ fn vectors_fts_server_on_the_integer_grid() {
                 .collect();
             assert_eq!(joined, sums);
         }
-        // Two neighbouring simulations with one seed differ by exactly the contribution: who knows the seed knows all.
+        // Two neighbouring simulations with one seed differ by exactly the contribution: who knows
+        // the seed knows all.
         let released = |sums: &[i64]| {
             let (mut sums, mut pool, mut out) = (
                 sums.to_vec(),
@@ -252,8 +255,8 @@ fn vectors_fts_server_on_the_integer_grid() {
     }
 }
 
-/// The predicate that breaks floating-point noise at one look (Mironov 2012): "the lowest set bit is below 2^−53". On
-/// the grid it is impossible; the naive sum shows it in a quarter of all draws.
+/// The predicate that breaks floating-point noise at one look (Mironov 2012): "the lowest set bit
+/// is below 2^−53". On the grid it is impossible; the naive sum shows it in a quarter of all draws.
 #[test]
 fn the_lowest_set_bit_betrays_floating_point_noise_and_not_the_grid() {
     let lowest = |x: f64| {

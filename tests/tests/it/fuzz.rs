@@ -1,4 +1,5 @@
-//! Random edits of everything that is read from outside; `cargo xtask fuzz` goes on where this ends.
+//! Random edits of everything that is read from outside; `cargo xtask fuzz` goes on where this
+//! ends.
 
 use sordino_tests::fuzz::{TARGETS, Tally, Target, search};
 
@@ -46,7 +47,8 @@ targets! {
     frames "frame"
 }
 
-/// Negative controls: a reader that panics, one that is not complete, one that says too much are all found.
+/// Negative controls: a reader that panics, one that is not complete, one that says too much are
+/// all found.
 #[test]
 fn what_is_wrong_is_found() {
     use sordino_tests::fuzz::Refusal;

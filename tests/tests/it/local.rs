@@ -96,7 +96,8 @@ fn vectors_ldp_estimators() {
     }
 }
 
-/// What stands between the reports and the truncated mean: u, which of them are kept, θ, all in the symmetric basis.
+/// What stands between the reports and the truncated mean: u, which of them are kept, θ, all in the
+/// symmetric basis.
 fn truncation(
     case: &Value,
     dictionary: &Dictionary,
@@ -251,9 +252,10 @@ fn follow(learner: &mut dyn Learner<f64>, report: impl Fn(usize, usize) -> f64) 
     queries
 }
 
-/// The law of a report: the distribution function of y + Laplace(2(B + R)/ε) at nine points, n = 100,000, level 1e-4
-/// for all together (Kolmogorov: 2.23/√n), for a reward inside the bounds and for one far outside, which must be that
-/// of the bound itself. Negative control: the same test rejects noise without the clamp.
+/// The law of a report: the distribution function of y + Laplace(2(B + R)/ε) at nine points, n =
+/// 100,000, level 1e-4 for all together (Kolmogorov: 2.23/√n), for a reward inside the bounds and
+/// for one far outside, which must be that of the bound itself. Negative control: the same test
+/// rejects noise without the clamp.
 #[test]
 fn the_law_of_a_report_is_the_clamped_rewards_laplace_law() {
     let (bound, epsilon, n) = (B + R, Epsilon::new(1.0).unwrap(), 100_000);

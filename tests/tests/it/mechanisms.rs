@@ -91,7 +91,8 @@ fn vectors_mechanisms_laplace() {
     for case in cases(&vectors("mechanisms.json"), "laplace") {
         let [sensitivity, eps, scale, variance] =
             ["sensitivity", "eps", "scale", "variance"].map(|name| number(&case[name]));
-        // The clamp's whole range, 2b, is the sensitivity; ε is rounded down to a multiple of 2⁻²⁰, the scale so up.
+        // The clamp's whole range, 2b, is the sensitivity; ε is rounded down to a multiple of 2⁻²⁰,
+        // the scale so up.
         let epsilon = Epsilon::new(eps).unwrap();
         let m = ClampedLaplace::new(sensitivity / 2.0, 16, epsilon).unwrap();
         let asked = m.scale() * epsilon.value() / eps;
@@ -111,8 +112,9 @@ fn vectors_mechanisms_laplace() {
             assert!((law - x).abs() <= 1e-9 * scale.max(x.abs()), "{case}: {p}");
             quantiles.push((p, x));
         }
-        // Quantiles and variance of the exact sampler, n = 200,000: level 1e-5 each (4.4 standard deviations of the
-        // share below a quantile); a scale 3 % off must be seen at 1/20, where it moves the share by 7 of them.
+        // Quantiles and variance of the exact sampler, n = 200,000: level 1e-5 each (4.4 standard
+        // deviations of the share below a quantile); a scale 3 % off must be seen at 1/20, where it
+        // moves the share by 7 of them.
         let n = 200_000;
         let mut source = Simulated::new(Stream::from_seed(31));
         let draws: Vec<f64> = (0..n)
@@ -162,7 +164,8 @@ fn vectors_mechanisms_exponential() {
         let (utilities, truth) = (numbers(&case["q"]), numbers(&case["probs"]));
         let (sensitivity, eps) = (number(&case["sensitivity"]), number(&case["eps"]));
         let epsilon = Epsilon::new(eps).unwrap();
-        // The law as the reports print it. It belongs to another sensitivity and to ε as rounded: utilities in its units.
+        // The law as the reports print it. It belongs to another sensitivity and to ε as rounded:
+        // utilities in its units.
         let tuning = NoisyTuning {
             candidates: utilities.len() as u32,
             rounds: 2,
@@ -194,8 +197,8 @@ fn vectors_mechanisms_exponential() {
         for _ in 0..n {
             count[*m.exponential(&integers, &mut source).unwrap().value() as usize] += 1;
         }
-        // Level 1e-5; candidates expected less than ten times are one cell with the likeliest, and those expected less
-        // than once in 10⁶ repetitions of this test are never drawn.
+        // Level 1e-5; candidates expected less than ten times are one cell with the likeliest, and
+        // those expected less than once in 10⁶ repetitions of this test are never drawn.
         let n = f64::from(n);
         let likeliest =
             (0..truth.len()).fold(0, |best, i| if truth[i] > truth[best] { i } else { best });
@@ -230,7 +233,8 @@ fn vectors_mechanisms_exponential() {
         }
         let limit = chi_square_limit(cells as f64 - 1.0);
         assert!(chi2(&found, &truth) < limit, "{case}: {count:?}");
-        // Negative control: the law without the 2 in 2Δ, wherever it is far enough from this one to be told apart.
+        // Negative control: the law without the 2 in 2Δ, wherever it is far enough from this one to
+        // be told apart.
         let weights: Vec<f64> = truth.iter().map(|p| p * p).collect();
         let wrong: Vec<f64> = weights
             .iter()
@@ -284,8 +288,9 @@ fn vectors_accountant_fixed_size_column() {
             .zip(divergences.iter())
             .map(|(a, r)| order::epsilon(*a, steps * r, delta))
             .fold(f64::INFINITY, f64::min);
-        // Where the two differ ours is the lower: the column's alternating sums cancel at large z (checked with 120
-        // digits), and it does not use that sampling never hurts. Both are upper bounds.
+        // Where the two differ ours is the lower: the column's alternating sums cancel at large z
+        // (checked with 120 digits), and it does not use that sampling never hurts. Both are upper
+        // bounds.
         let unsampled = orders
             .iter()
             .map(|a| order::epsilon(*a, steps * a / (2.0 * z * z), delta))

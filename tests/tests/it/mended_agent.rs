@@ -1,5 +1,5 @@
-//! An agent fails closed: numbers that its format does not hold, stored states that cannot be, a reboot at every step,
-//! draws that are not finite, an argmax that is no candidate.
+//! An agent fails closed: numbers that its format does not hold, stored states that cannot be, a
+//! reboot at every step, draws that are not finite, an argmax that is no candidate.
 
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
@@ -93,7 +93,8 @@ fn refused_number(change: impl FnOnce(&mut Parameters)) -> Option<AgentError> {
     Agent::attach(&public, &mut AgentState::new(AGENT, SEED), storage).err()
 }
 
-/// Before the mend the agent of the first line was put together and uploaded `[7.0, 7.0, 7.0]` in every round.
+/// Before the mend the agent of the first line was put together and uploaded `[7.0, 7.0, 7.0]` in
+/// every round.
 #[test]
 fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
     let number = |field, value, admissible| {
@@ -125,7 +126,8 @@ fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
     assert_eq!(refused_number(|p| p.regularization = 1e-30), None);
 }
 
-/// What does not fit is refused when configuration, candidates, features and tables are joined, by name.
+/// What does not fit is refused when configuration, candidates, features and tables are joined, by
+/// name.
 #[test]
 fn a_public_context_that_does_not_fit_does_not_exist() {
     let (features, config) = (
@@ -157,7 +159,8 @@ fn a_public_context_that_does_not_fit_does_not_exist() {
             expected,
         })
     };
-    // Rows of features and regions are one table: as many regions as candidates, and of regions that exist.
+    // Rows of features and regions are one table: as many regions as candidates, and of regions
+    // that exist.
     let n = GRID as usize;
     let (phi, in_two, in_three) = (vec![0.5; n * M], [1; 16], [2; 16]);
     let rows = |features, region_of| {
@@ -295,7 +298,8 @@ fn mended_a_stored_agent_that_cannot_be_is_refused() {
     for (bytes, refusal) in impossible {
         assert_eq!(attach(&bytes, &mut log), refusal);
     }
-    // Erased flash in both polarities, and the form before the tag, which ends with counts of what was digested.
+    // Erased flash in both polarities, and the form before the tag, which ends with counts of what
+    // was digested.
     let old = postcard::to_allocvec(&(AGENT, SEED, Phase::Waiting, 1u32, 5u32, 0u32, 20u32, 0u32))
         .unwrap();
     for erased in [vec![0; 40], vec![0xff; 40], old] {
@@ -405,8 +409,8 @@ fn play(
     }
 }
 
-/// A reboot at every step: the state comes back from its bytes, the workspace holds anything. Before the mend the
-/// second upload was `[NaN, NaN, NaN]`.
+/// A reboot at every step: the state comes back from its bytes, the workspace holds anything.
+/// Before the mend the second upload was `[NaN, NaN, NaN]`.
 #[test]
 fn mended_a_restored_agent_rebuilds_its_posteriors() {
     for own_draw in [OwnDraw::Features, OwnDraw::Joint] {
@@ -516,7 +520,8 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
     );
 }
 
-/// Before the mend an agent of 16 candidates evaluated candidate 99, at the point that lay in its memory.
+/// Before the mend an agent of 16 candidates evaluated candidate 99, at the point that lay in its
+/// memory.
 #[test]
 fn mended_an_argmax_beyond_the_candidates_is_refused() {
     let (features, config) = (
@@ -576,8 +581,8 @@ fn said(output: &Output<'_, f32>) -> (Option<u32>, Vec<u32>) {
     }
 }
 
-/// At every step a machine that was put together again from what was stored repeats what it said last, in a workspace of
-/// its own, and goes on as if nothing had happened.
+/// At every step a machine that was put together again from what was stored repeats what it said
+/// last, in a workspace of its own, and goes on as if nothing had happened.
 #[test]
 fn an_agent_that_was_restarted_repeats_its_last_word() {
     for own_draw in [OwnDraw::Features, OwnDraw::Joint] {

@@ -1,5 +1,5 @@
-//! The output trust model: known answers, coverage of the paper's utility theorems with stated power, the tuner's loop
-//! beside its machine.
+//! The output trust model: known answers, coverage of the paper's utility theorems with stated
+//! power, the tuner's loop beside its machine.
 
 use sordino_core::kernel::SquaredExponential;
 use sordino_core::linalg::{dot, pivoted_cholesky};
@@ -39,7 +39,8 @@ fn vectors_kusner() {
             delta: real("delta"),
         };
         let tuning = tuning.checked().unwrap();
-        // ε is a multiple of 2⁻²⁰: what is divided by the one in use is compared after going back to the one asked for.
+        // ε is a multiple of 2⁻²⁰: what is divided by the one in use is compared after going back
+        // to the one asked for.
         let used = tuning.epsilon.value() / real("eps");
         let width = |round| tuning_width(u64::from(tuning.candidates), round, tuning.delta);
         relative(width(u64::from(tuning.rounds)).powi(2), &case["beta_T"]);
@@ -269,10 +270,11 @@ fn allowed(a: f64, n: f64) -> f64 {
     p + 3.0 * (p * (1.0 - p) / n).sqrt()
 }
 
-/// Theorem 2 where it says something (ε = 100): the exact probability that the candidate drawn lies farther below the
-/// best mean than stated, averaged over 30 functions: no chance but theirs. Power: a mechanism that spends a tenth of ε
-/// fails with probability 0.276 where 0.235 is allowed (a = 2), and is caught. The bound is loose: a fifth of ε fails
-/// with 0.171 and keeps it, so nothing finer can be caught by this theorem; the sampler is held to its law below.
+/// Theorem 2 where it says something (ε = 100): the exact probability that the candidate drawn lies
+/// farther below the best mean than stated, averaged over 30 functions: no chance but theirs.
+/// Power: a mechanism that spends a tenth of ε fails with probability 0.276 where 0.235 is allowed
+/// (a = 2), and is caught. The bound is loose: a fifth of ε fails with 0.171 and keeps it, so
+/// nothing finer can be caught by this theorem; the sampler is held to its law below.
 #[test]
 fn theorem_2_covers_the_candidate() {
     let (claimed, weak) = (setting(100.0, 50), setting(10.0, 50));
@@ -305,7 +307,8 @@ fn theorem_2_covers_the_candidate() {
             fail(&weak)
         );
     }
-    // The sampler draws what the probabilities say: 6 cells of the list, 20,000 draws, 5 degrees of freedom, 99.99 %.
+    // The sampler draws what the probabilities say: 6 cells of the list, 20,000 draws, 5 degrees of
+    // freedom, 99.99 %.
     let mean = tune(&function(0), 50, 0).mean;
     let mut p = vec![0.0; POINTS];
     claimed.probabilities(&mean, &mut p);
@@ -333,10 +336,11 @@ fn theorem_2_covers_the_candidate() {
     assert!(chi2(&[1.0 / POINTS as f64; POINTS]) > 25.7);
 }
 
-/// Theorem 4: 300 independent functions, one release each, so that the binomial allowance is one. Level: if the theorem
-/// held with equality, more failures than allowed (0.309) had probability 0.002. Power: a quarter of the ε, four times
-/// the noise, fails for half of the functions, 6.6 standard errors above what is allowed. The stated ε fails for 7 %: Ω/T
-/// is slack, and less than about twice the noise cannot be told apart.
+/// Theorem 4: 300 independent functions, one release each, so that the binomial allowance is one.
+/// Level: if the theorem held with equality, more failures than allowed (0.309) had probability
+/// 0.002. Power: a quarter of the ε, four times the noise, fails for half of the functions, 6.6
+/// standard errors above what is allowed. The stated ε fails for 7 %: Ω/T is slack, and less than
+/// about twice the noise cannot be told apart.
 #[test]
 fn theorem_4_covers_the_value() {
     let (claimed, weak) = (setting(1.0, 50), setting(0.25, 50));
@@ -363,8 +367,9 @@ fn theorem_4_covers_the_value() {
     );
 }
 
-/// Theorem 6, whose premise (the sampler's rate) is granted: 5,000 independent releases. Level: at equality 0.002. Power:
-/// twice the noise fails with probability of about 0.37 where 0.253 is allowed, 17 standard errors.
+/// Theorem 6, whose premise (the sampler's rate) is granted: 5,000 independent releases. Level: at
+/// equality 0.002. Power: twice the noise fails with probability of about 0.37 where 0.253 is
+/// allowed, 17 standard errors.
 #[test]
 fn theorem_6_covers_the_noise_free_value() {
     let setting = |eps| NoiseFreeTuning {
@@ -392,8 +397,9 @@ fn theorem_6_covers_the_noise_free_value() {
     assert!(fail(setting(0.5).checked().unwrap()) > allowed(2.0, 5000.0));
 }
 
-/// Theorem 8 is an equality: e^{−a}. 20,000 releases, four standard errors on both sides: level 6e-5 each. Power: a tenth
-/// more noise lies 8.2 (a = 0.5) and 11 (a = 2) standard errors away, missed with probability below 3e-5.
+/// Theorem 8 is an equality: e^{−a}. 20,000 releases, four standard errors on both sides: level
+/// 6e-5 each. Power: a tenth more noise lies 8.2 (a = 0.5) and 11 (a = 2) standard errors away,
+/// missed with probability below 3e-5.
 #[test]
 fn theorem_8_is_exact() {
     let setting = |eps| LipschitzTuning {

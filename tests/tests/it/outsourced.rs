@@ -1,5 +1,5 @@
-//! The outsourced trust model: known answers, Theorem 2 as a property, the attack that Theorem 1 says cannot be, and
-//! the paper's loop beside the machines.
+//! The outsourced trust model: known answers, Theorem 2 as a property, the attack that Theorem 1
+//! says cannot be, and the paper's loop beside the machines.
 
 use sordino_core::linalg::squared_distance;
 use sordino_core::outsourced::preprocess::{Constants, Order};
@@ -47,7 +47,8 @@ fn vectors_po_gp_ucb() {
         );
         let threshold = omega(r, epsilon, delta);
         assert!((threshold / number(&case["omega"]) - 1.0).abs() < 1e-12);
-        // Negative control: the misprinted threshold is another number, by the root that it leaves out.
+        // Negative control: the misprinted threshold is another number, by the root that it leaves
+        // out.
         let misprint = (2.0 / delta).ln().sqrt();
         assert!(
             (threshold * misprint / number(&case["omega_as_transcribed_wrong"]) - 1.0).abs()
@@ -280,9 +281,9 @@ fn known_rows_give_every_other_row_of_the_papers_projection_away() {
         let error = recovered(&z, r, &table);
         assert!(error < 1e-9, "r = {r}, ε = {epsilon}: {error}");
     }
-    // The same attack on the private release is off by the noise it cannot remove: 40 releases for each ε. Half of the
-    // errors exceed half a standard deviation, and no release comes within a thousandth of one (three coordinates
-    // would have to hit at once: probability below 1e-8 each).
+    // The same attack on the private release is off by the noise it cannot remove: 40 releases for
+    // each ε. Half of the errors exceed half a standard deviation, and no release comes within a
+    // thousandth of one (three coordinates would have to hit at once: probability below 1e-8 each).
     for epsilon in [1.0, 3.0, 10.0] {
         let mechanism = GaussianProjection::identity(3, epsilon, 1e-5, 25.0, 20).unwrap();
         let mut errors: Vec<f64> = (0..40)
@@ -300,7 +301,8 @@ fn known_rows_give_every_other_row_of_the_papers_projection_away() {
     }
 }
 
-/// Theorem 1 of the paper would make the two tables indistinguishable up to ε; their column spaces tell them apart.
+/// Theorem 1 of the paper would make the two tables indistinguishable up to ε; their column spaces
+/// tell them apart.
 #[test]
 fn one_look_tells_neighbours_apart() {
     let mut right = 0;
@@ -323,8 +325,8 @@ fn one_look_tells_neighbours_apart() {
         right += u32::from(says_a == (trial % 2 == 0));
     }
     assert_eq!(right, 40);
-    // Negative control: on the private release the same test is a coin. 40 fair coins stay below 33 with
-    // probability 0.9999.
+    // Negative control: on the private release the same test is a coin. 40 fair coins stay below 33
+    // with probability 0.9999.
     let mut right = 0;
     for trial in 0..40u64 {
         let a = table(200, 2, trial);
@@ -370,9 +372,10 @@ fn kept(trials: u64, r: usize, distortion: f64, epsilon: f64, raise: bool) -> f6
     good as f64 / trials as f64
 }
 
-/// Theorem 2 at n = 60, d = 3, ν = 0.45, μ = 0.1: r = 415. Among 60 tables at most 6 may fail on average; more than 13
-/// failures have probability below 0.005 if the theorem holds at its bound. Power: a transformation that fails for 4 in
-/// 10 tables is missed with probability 0.003. In truth none of 60 fails; what fails for sure is below.
+/// Theorem 2 at n = 60, d = 3, ν = 0.45, μ = 0.1: r = 415. Among 60 tables at most 6 may fail on
+/// average; more than 13 failures have probability below 0.005 if the theorem holds at its bound.
+/// Power: a transformation that fails for 4 in 10 tables is missed with probability 0.003. In truth
+/// none of 60 fails; what fails for sure is below.
 #[test]
 fn theorem_2_keeps_all_distances_in_both_branches() {
     let r = distortion_dimension(60, 0.45, 0.1).ceil() as usize;
@@ -381,7 +384,8 @@ fn theorem_2_keeps_all_distances_in_both_branches() {
         let share = kept(60, r, 0.45, epsilon, raise);
         assert!(share >= 47.0 / 60.0, "{share}");
     }
-    // Negative controls: with r = 8 features the same bound fails nearly always, and so does a much smaller ν.
+    // Negative controls: with r = 8 features the same bound fails nearly always, and so does a much
+    // smaller ν.
     assert!(kept(20, 8, 0.45, 1e9, false) < 0.5);
     assert!(kept(20, r, 0.02, 1e9, false) < 0.5);
 }

@@ -1,5 +1,5 @@
-//! Readable twins: each algorithm as one loop, in the order of its paper, beside the state machines that run in
-//! production. Both must decide the same, to the last bit.
+//! Readable twins: each algorithm as one loop, in the order of its paper, beside the state machines
+//! that run in production. Both must decide the same, to the last bit.
 
 use sordino_core::acquisition::thompson;
 use sordino_core::digest::Digest;

@@ -1,5 +1,6 @@
-//! Readable twins of the learners of `local`: each algorithm as one loop over rounds, with the whole history at hand, in
-//! the order of its paper. The state machines must decide the same, to the last bit.
+//! Readable twins of the learners of `local`: each algorithm as one loop over rounds, with the
+//! whole history at hand, in the order of its paper. The state machines must decide the same, to
+//! the last bit.
 
 use sordino_core::acquisition::upper_confidence_bound;
 use sordino_core::digest::Digest;

@@ -1,5 +1,6 @@
-//! The federated prior once more, as its formulas stand on paper: dense matrices, Gauss-Jordan inverses, the information
-//! form. Nothing here is fast or careful; core must agree with it to 1e-9, and where integers decide, to the last bit.
+//! The federated prior once more, as its formulas stand on paper: dense matrices, Gauss-Jordan
+//! inverses, the information form. Nothing here is fast or careful; core must agree with it to
+//! 1e-9, and where integers decide, to the last bit.
 
 use sordino_core::federated::prior::{
     Config, Mechanism, Observations, Parameters, PriorError, Public, PublicState, Tables, Terms,
@@ -325,8 +326,8 @@ fn the_public_state_is_a_dense_bayesian_computation() {
     }
 }
 
-/// Mean over populations of (w* − w)ᵀΣ⁻¹(w* − w)/M, which is 1 where Σ is what w errs by; three releases of one data set,
-/// agents as the model has them, next to no noise.
+/// Mean over populations of (w* − w)ᵀΣ⁻¹(w* − w)/M, which is 1 where Σ is what w errs by; three
+/// releases of one data set, agents as the model has them, next to no noise.
 fn calibration(world: &World<f64>, counted: u32) -> f64 {
     let p = *world.config.parameters();
     let mut scratch = vec![0.0; scratch_len(M, POINTS as usize)];
@@ -395,7 +396,8 @@ fn calibration(world: &World<f64>, counted: u32) -> f64 {
     sum / f64::from(populations)
 }
 
-/// The same agents' data released three times. Standard error of the mean: √(2/(9·150)) = .04 where calibrated.
+/// The same agents' data released three times. Standard error of the mean: √(2/(9·150)) = .04 where
+/// calibrated.
 #[test]
 fn releases_of_the_same_data_are_one_sample_of_agents() {
     let world = small(40);
@@ -461,7 +463,8 @@ fn whatever_an_agent_sends_its_joint_norm_is_within_the_sensitivity() {
         "{seen:?}"
     );
     assert!(seen[Outcome::Zeroed as usize] > 100, "{seen:?}");
-    // Honest agents, the ones with outrageous data included, pass unchanged up to a grid step and a rounding.
+    // Honest agents, the ones with outrageous data included, pass unchanged up to a grid step and a
+    // rounding.
     for scale in [1.0, 1e3, 1e9] {
         for log in logs(&world, RunSeed::new(5, 0), 1.0) {
             let log: Vec<f64> = log
@@ -484,7 +487,8 @@ fn whatever_an_agent_sends_its_joint_norm_is_within_the_sensitivity() {
             );
         }
     }
-    // Negative control: with the clip coordinate left out of Δ an honest clipped vector is longer than what is charged.
+    // Negative control: with the clip coordinate left out of Δ an honest clipped vector is longer
+    // than what is charged.
     let loud: Vec<f64> = logs(&world, RunSeed::new(5, 0), 1.0)[0]
         .chunks(2)
         .flat_map(|e| [e[0], 1e3 * e[1]])

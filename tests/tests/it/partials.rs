@@ -1,5 +1,6 @@
-//! The seam between a server and its collectors, attacked: partial sums of other configurations and earlier openings,
-//! forged sums, flags and counters. Each is refused by name and leaves the server as it was; what is not forged is taken.
+//! The seam between a server and its collectors, attacked: partial sums of other configurations and
+//! earlier openings, forged sums, flags and counters. Each is refused by name and leaves the server
+//! as it was; what is not forged is taken.
 
 use serde_json::Value;
 use sordino_core::federated::*;
@@ -166,7 +167,8 @@ fn what_a_collector_took_counts_once_stored_or_not() {
     assert_eq!(desk.server().share(2..N + 1).map(|_| ()), Err(range));
 }
 
-/// Before the mend: merged, and one agent moved the release by 100 standard deviations of its noise.
+/// Before the mend: merged, and one agent moved the release by 100 standard deviations of its
+/// noise.
 #[test]
 fn mended_a_collector_of_another_configuration_is_refused() {
     let mut desk = Desk::new(config());
@@ -195,8 +197,8 @@ fn mended_a_collector_of_another_configuration_is_refused() {
     other.merge(&partial).unwrap();
 }
 
-/// Before the mend: a partial from before a restart was taken after the broadcast was opened again, and the second
-/// release was made from the first sample.
+/// Before the mend: a partial from before a restart was taken after the broadcast was opened again,
+/// and the second release was made from the first sample.
 #[test]
 fn mended_a_partial_of_an_earlier_opening_is_refused() {
     let mut desk = Desk::new(config());
@@ -230,7 +232,8 @@ fn mended_a_partial_of_an_earlier_opening_is_refused() {
     );
 }
 
-/// Before the mend: i64::MAX − 5 was merged, and repeating `Charged` until it succeeded conditioned the noise.
+/// Before the mend: i64::MAX − 5 was merged, and repeating `Charged` until it succeeded conditioned
+/// the noise.
 #[test]
 fn mended_sums_beyond_what_the_sample_can_send_are_refused() {
     let mut desk = Desk::new(config());
@@ -332,7 +335,8 @@ fn mended_flags_and_counters_are_the_servers_own() {
     desk.merge(&alone(0)).unwrap();
 }
 
-/// A round does not end before its deadline unless everybody has answered, and then by a word of its own.
+/// A round does not end before its deadline unless everybody has answered, and then by a word of
+/// its own.
 #[test]
 fn mended_closing_early_is_a_choice_of_its_own() {
     let mut desk = Desk::new(config());

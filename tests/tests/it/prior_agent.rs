@@ -1,5 +1,5 @@
-//! A whole federation of prior agents and their server: the same decisions as straight lines over the same functions,
-//! also when storage is lent, states are stored, rounds are missed.
+//! A whole federation of prior agents and their server: the same decisions as straight lines over
+//! the same functions, also when storage is lent, states are stored, rounds are missed.
 
 use sordino_core::federated::prior::agent::{
     Agent, AgentError, AgentState, Input, Output, log_len, workspace_len,
@@ -52,7 +52,8 @@ fn prepared<T: Scalar>(world: &World<T>, state: &mut PublicState<T, Vec<T>>) -> 
     state.prepare(&world.public(true), &mut scratch).unwrap()
 }
 
-/// Every agent's log by straight lines: initial points, then per round a release, the draw, a query.
+/// Every agent's log by straight lines: initial points, then per round a release, the draw, a
+/// query.
 fn as_a_loop(world: &World<f64>) -> Vec<Vec<f64>> {
     let common = world.function(SEED, Party::World);
     let mut logs: Vec<Vec<f64>> = Vec::new();

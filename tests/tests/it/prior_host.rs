@@ -1,5 +1,5 @@
-//! The host of a federated prior's server (a [`Population`]) with secret sources, a finite budget, and a death at every step; and
-//! sources that take a new seed at every opening.
+//! The host of a federated prior's server (a [`Population`]) with secret sources, a finite budget,
+//! and a death at every step; and sources that take a new seed at every opening.
 //!
 //! What `release_kills.rs` shows of the other server: nothing survives but files and what was sent.
 
@@ -192,11 +192,13 @@ fn mended3_a_prior_of_secret_noise_is_never_charged_too_little() {
             twice += usize::from(left > RELEASES);
         }
     }
-    // The interesting deaths happened: charged again without need, and a second release of the same data.
+    // The interesting deaths happened: charged again without need, and a second release of the same
+    // data.
     assert!(again > 0 && twice > 0, "{again} {twice}");
 }
 
-/// A finite budget holds however often the program dies before it stored anything, and refuses all that follow.
+/// A finite budget holds however often the program dies before it stored anything, and refuses all
+/// that follow.
 #[test]
 fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
     let (kind, place) = (SourceKind::Secret, small(N));
@@ -250,12 +252,14 @@ fn mended3_a_ledger_that_lies_to_a_prior_is_caught() {
     );
 }
 
-/// Sources of a program that was copied while it ran: the copy has the same generator. They count, and may fail.
+/// Sources of a program that was copied while it ran: the copy has the same generator. They count,
+/// and may fail.
 struct Copied {
     source: Secret<Watched>,
     words: Rc<Cell<u32>>,
     renews: Rc<Cell<u32>>,
-    /// The seed that the system would give next; none if it gives nothing, or if this source does not ask.
+    /// The seed that the system would give next; none if it gives nothing, or if this source does
+    /// not ask.
     next: Option<u64>,
     fails: bool,
 }

@@ -1,4 +1,5 @@
-//! The query of the federated prior against dense computations: the law of its draws, and whom it trusts.
+//! The query of the federated prior against dense computations: the law of its draws, and whom it
+//! trusts.
 
 use sordino_core::federated::prior::{
     Draw, Factors, Model, Observations, factors_len, levels, models, query, query_scratch_len,
@@ -7,8 +8,9 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_tests::dense::*;
 use sordino_tests::prior::{M, N, World, logs, small};
 
-/// Under one model the query's function is a draw of N(αm + s²K(s²K + λI)⁻¹(y − αm), …): seen at its own argmax by the
-/// mean of 4,000 draws, for a candidate list of one point. Level: 5 standard errors.
+/// Under one model the query's function is a draw of N(αm + s²K(s²K + λI)⁻¹(y − αm), …): seen at
+/// its own argmax by the mean of 4,000 draws, for a candidate list of one point. Level: 5 standard
+/// errors.
 #[test]
 fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
     let world = small(N);
@@ -97,14 +99,15 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
             common[at] + moved
         );
         if variance < 1.0 {
-            // Negative control: a draw conditioned on unscaled residuals, times s, is another function.
+            // Negative control: a draw conditioned on unscaled residuals, times s, is another
+            // function.
             assert!((mean - common[at] - variance.sqrt() * moved).abs() > error);
         }
     }
 }
 
-/// An agent whose data agree with the common draw trusts it, one whose data contradict it does not; and weights are the
-/// densities of a dense computation.
+/// An agent whose data agree with the common draw trusts it, one whose data contradict it does not;
+/// and weights are the densities of a dense computation.
 #[test]
 fn evidence_decides_whom_to_trust() {
     let world = small(N);
@@ -208,8 +211,9 @@ fn evidence_decides_whom_to_trust() {
     }
 }
 
-/// Factors that grow, factors that are rebuilt, values of the draw that are given and that are not, with a prior factor
-/// and without: the same queries to the last bit. A factor that fails leaves what is there.
+/// Factors that grow, factors that are rebuilt, values of the draw that are given and that are not,
+/// with a prior factor and without: the same queries to the last bit. A factor that fails leaves
+/// what is there.
 #[test]
 fn what_is_kept_and_what_is_shared_changes_no_bit() {
     let world = small(N);

@@ -1,4 +1,5 @@
-//! The server of the federated prior: the same bits as the loop, one charge a release, nothing without a receipt.
+//! The server of the federated prior: the same bits as the loop, one charge a release, nothing
+//! without a receipt.
 
 use sordino_core::federated::prior::{
     Config, Filter, JointVectors, Mechanism, Observations, Parameters, Plan, PublicState,
@@ -97,7 +98,8 @@ fn fresh(world: &World<f64>) -> PublicState<f64, Vec<f64>> {
     PublicState::new(world.config, vec![0.0; storage_len(M)]).unwrap()
 }
 
-/// The whole plan through the machine, uploads in an order that `reversed` chooses, agents below `absent` silent.
+/// The whole plan through the machine, uploads in an order that `reversed` chooses, agents below
+/// `absent` silent.
 fn machine(world: &World<f64>, reversed: bool, absent: usize) -> (Vec<f64>, Vec<Event>) {
     let logs = logs(world, RunSeed::new(3, 1), 0.3);
     let (mut state, mut posterior, mut numbers) =
@@ -340,8 +342,8 @@ fn nothing_leaves_without_its_own_receipt() {
     assert!(server.handle(ServerInput::Open, source).is_err());
 }
 
-/// A server that was stored inside a release begins it again; its old receipt is worth nothing; its posterior goes on
-/// with the same bits.
+/// A server that was stored inside a release begins it again; its old receipt is worth nothing; its
+/// posterior goes on with the same bits.
 #[test]
 fn a_restored_server_is_charged_again() {
     let world = small(N);
@@ -400,8 +402,8 @@ fn a_restored_server_is_charged_again() {
     ));
 }
 
-/// Shards with collectors of their own: the same release to the last bit; what was not made for this opening, or cannot
-/// be what its agents sent, is refused.
+/// Shards with collectors of their own: the same release to the last bit; what was not made for
+/// this opening, or cannot be what its agents sent, is refused.
 #[test]
 fn partial_sums_are_the_server_and_are_not_believed() {
     let world = small(N);
@@ -480,9 +482,9 @@ fn partial_sums_are_the_server_and_are_not_believed() {
     assert_eq!(found, machine(&world, false, 0).0);
 }
 
-/// Before the mend a release whose sums were collected at multiplier 1.5 was charged, by a server that was put together
-/// again with a plan that says 15, as one of multiplier 15: the sums were on a grid of ten times the radius. A coarser grid
-/// exponent did the same.
+/// Before the mend a release whose sums were collected at multiplier 1.5 was charged, by a server
+/// that was put together again with a plan that says 15, as one of multiplier 15: the sums were on
+/// a grid of ten times the radius. A coarser grid exponent did the same.
 #[test]
 fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
     let world = small(N);
@@ -554,8 +556,8 @@ fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
     }
 }
 
-/// A release whose numbers are finite and whose posterior would not be is refused, and the next one still counts: what a
-/// device stores after a release is what it can read after a reset.
+/// A release whose numbers are finite and whose posterior would not be is refused, and the next one
+/// still counts: what a device stores after a release is what it can read after a reset.
 #[test]
 fn a_release_that_would_leave_no_posterior_changes_nothing() {
     let config = small(N).config;
@@ -588,8 +590,9 @@ fn a_release_that_would_leave_no_posterior_changes_nothing() {
     assert!(PublicState::resume(world.config, h, clip, whole).is_ok());
 }
 
-/// The heterogeneity after every release of one population: of twenty agents only the first answers `starved` times, then
-/// all do `fed` times. Whoever keeps the posterior, a server or a member, computes this.
+/// The heterogeneity after every release of one population: of twenty agents only the first answers
+/// `starved` times, then all do `fed` times. Whoever keeps the posterior, a server or a member,
+/// computes this.
 fn starved<T: Scalar>(
     parameters: Parameters,
     lengthscale: f64,
@@ -667,8 +670,9 @@ fn starved<T: Scalar>(
     found
 }
 
-/// Before the mend h went 17, 1,771, 177,132 where hardly anybody answered, and members in single precision stopped for good:
-/// the ridge was lost in the rounding of the matrix that it is added to.
+/// Before the mend h went 17, 1,771, 177,132 where hardly anybody answered, and members in single
+/// precision stopped for good: the ridge was lost in the rounding of the matrix that it is added
+/// to.
 #[test]
 fn mended_members_go_on_after_releases_that_hardly_anybody_answers() {
     let usual = Parameters {

@@ -1,5 +1,5 @@
-//! A prior file's publication: the numbers of an independent program, the public rule, what units cannot change, what the
-//! releases are worth and what the self-test says of them.
+//! A prior file's publication: the numbers of an independent program, the public rule, what units
+//! cannot change, what the releases are worth and what the self-test says of them.
 
 use serde_json::Value;
 use sordino_core::dispatch::Width;
@@ -60,8 +60,8 @@ fn world_of(case: &Value) -> (Publication, Vec<Vec<f64>>) {
     (world, at.iter().zip(&values).map(log).collect())
 }
 
-/// `tests/vectors/prior_file.py` has the equations as they stand on paper, in numpy: lengthscale, landmarks, κ, C, ḡ, h, w, Σ
-/// and B of two releases whose noise is counted and drawn as zero.
+/// `tests/vectors/prior_file.py` has the equations as they stand on paper, in numpy: lengthscale,
+/// landmarks, κ, C, ḡ, h, w, Σ and B of two releases whose noise is counted and drawn as zero.
 #[test]
 fn a_publication_is_what_an_independent_program_computes() {
     let file = vectors("prior_file.json");
@@ -133,7 +133,8 @@ fn a_publication_is_what_an_independent_program_computes() {
     assert!(clipped > 0, "heterogeneity is part of what is compared");
 }
 
-/// The largest difference between the joint vectors of two logs, at the second release too, where w is not 0.
+/// The largest difference between the joint vectors of two logs, at the second release too, where w
+/// is not 0.
 fn difference(world: &Publication, state: &State, one: &[f64], other: &[f64]) -> f64 {
     let (a, b) = (world.vector(state, one).0, world.vector(state, other).0);
     a.iter()
@@ -171,8 +172,9 @@ fn neither_units_nor_a_constant_change_a_contribution() {
                 "{step} {scale} {offset}"
             );
         }
-        // Negative controls: the other sign of a function is another; and values around another mean are, where the constant
-        // is known. These values are the units' own, so that it is the projection that is tested.
+        // Negative controls: the other sign of a function is another; and values around another
+        // mean are, where the constant is known. These values are the units' own, so that it is the
+        // projection that is tested.
         assert!(difference(&world, &state, &log, &changed(-1.0, 0.0)) > 0.1);
         let z = own_units(&log);
         let moved = |world: &Publication, state: &State, by: f64| {
@@ -208,8 +210,9 @@ fn neither_units_nor_a_constant_change_a_contribution() {
     }
 }
 
-/// A contributor needs no candidates: with its own points, features of these and a factor of their kernel, all of it a few
-/// kilobytes, it sends what it would send by the candidates' tables; in single precision nearly that.
+/// A contributor needs no candidates: with its own points, features of these and a factor of their
+/// kernel, all of it a few kilobytes, it sends what it would send by the candidates' tables; in
+/// single precision nearly that.
 #[test]
 fn a_contributor_with_points_of_its_own_sends_the_same() {
     fn sent<T: Scalar>(world: &Publication, state: &State, log: &[f64]) -> Vec<f64> {
@@ -315,8 +318,8 @@ fn grid(dim: usize, side: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Mean residual variance of these pivots in turn, from the whole matrix that is left; and by how much a pivot was not the
-/// largest.
+/// Mean residual variance of these pivots in turn, from the whole matrix that is left; and by how
+/// much a pivot was not the largest.
 fn naive(
     points: &[f64],
     dim: usize,
@@ -455,7 +458,8 @@ fn fewer_candidates_than_landmarks_are_all_landmarks_and_nonsense_is_refused() {
         (LENGTHSCALES[0], 3, 12)
     );
     assert_eq!(pivots, [0, 1, 3], "ties go to the lowest index");
-    // Nothing in the list is long enough for one landmark in five dimensions: the longest, and its share is told.
+    // Nothing in the list is long enough for one landmark in five dimensions: the longest, and its
+    // share is told.
     let corners = grid(5, 2);
     let (mut rows, mut scratch) = (vec![0.0; 32], vec![0.0; 32]);
     let blind = choose_landmarks(&corners, 5, &mut [0], &mut rows, &mut scratch).unwrap();
@@ -513,8 +517,8 @@ enum Population {
     Unrelated,
 }
 
-/// A line of 200 candidates, functions of the file's own kernel. Returns the correlation of the file's mean with the common
-/// function, and B.
+/// A line of 200 candidates, functions of the file's own kernel. Returns the correlation of the
+/// file's mean with the common function, and B.
 fn published(world: &Publication, population: Population, seed: RunSeed) -> (f64, f64) {
     let common = world.function(&mut seed.stream(Party::World, Purpose::Objective, 0));
     let logs: Vec<Vec<f64>> = (0..world.config.parameters().agents)
@@ -573,7 +577,8 @@ fn sixty_contributors_publish_their_common_function_and_the_self_test_tells_it_f
         let mean = runs.iter().map(|run| run.0).sum::<f64>() / runs.len() as f64;
         println!("{name}: correlation {mean:.3}, B {}", tests.join(" "));
     }
-    // The functions' own lengthscale is the file's, as short as 30 landmarks carry: single files fall to .88.
+    // The functions' own lengthscale is the file's, as short as 30 landmarks carry: single files
+    // fall to .88.
     assert!(common.iter().all(|(_, test)| *test >= 1.0), "{common:?}");
     assert!(
         common
@@ -646,7 +651,8 @@ fn a_self_test_is_of_its_releases_and_of_no_others() {
     assert_eq!((refused(&state, &vec![0.1; len]), state), (None, before));
 }
 
-/// Neighbours under zero-out: one contributor's vector is nothing. Honest, loud and hostile vectors alike.
+/// Neighbours under zero-out: one contributor's vector is nothing. Honest, loud and hostile vectors
+/// alike.
 #[test]
 fn one_contributor_moves_the_integer_sums_by_no_more_than_the_radius() {
     let world = Publication::line(60, 9, parameters(12, 6));

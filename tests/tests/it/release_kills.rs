@@ -1,10 +1,12 @@
 //! The program dies at every step of a release, and starts again from what is on disk.
 //!
-//! The host of every server ([`sordino_host::server`]) with its own ledger and atomic files, and a finite budget. Every
-//! step is a place to die; a machine that dies also forgets what was appended and not synced. Nothing survives but files
-//! and what was sent. Simulated noise: every release is charged exactly once, and what is sent is what would have been
-//! sent without the death. Secret noise: what was sent never exceeds what was charged, and what was charged never exceeds
-//! the budget, however often the program dies before it stored anything. A host that sends before it charges is caught.
+//! The host of every server ([`sordino_host::server`]) with its own ledger and atomic files, and a
+//! finite budget. Every step is a place to die; a machine that dies also forgets what was appended
+//! and not synced. Nothing survives but files and what was sent. Simulated noise: every release is
+//! charged exactly once, and what is sent is what would have been sent without the death. Secret
+//! noise: what was sent never exceeds what was charged, and what was charged never exceeds the
+//! budget, however often the program dies before it stored anything. A host that sends before it
+//! charges is caught.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -100,7 +102,8 @@ impl Budgeted for Mortal {
     }
 }
 
-/// What survives: a folder, and what agents received (broadcast, bits of its vectors), which cannot be taken back.
+/// What survives: a folder, and what agents received (broadcast, bits of its vectors), which cannot
+/// be taken back.
 pub(super) struct World {
     pub(super) folder: PathBuf,
     pub(super) sent: Vec<(u32, Vec<u64>)>,
@@ -219,8 +222,8 @@ fn config() -> Config {
     .unwrap()
 }
 
-/// One life of the program, from its files to its end or to its death. `stores`: whether it stores itself after each
-/// broadcast; a program that never does starts from nothing but its ledger.
+/// One life of the program, from its files to its end or to its death. `stores`: whether it stores
+/// itself after each broadcast; a program that never does starts from nothing but its ledger.
 fn live<S: Sources>(
     world: &mut World,
     clock: &Clock,
@@ -382,12 +385,13 @@ fn secret_noise_is_never_charged_too_little() {
             twice += usize::from(left > ROUNDS as usize);
         }
     }
-    // The interesting deaths happened: charged again without need, and a second release of the same data.
+    // The interesting deaths happened: charged again without need, and a second release of the same
+    // data.
     assert!(again > 0 && twice > 0, "{again} {twice}");
 }
 
-/// A program that dies again and again before it stores anything has nothing but its ledger. Before the mend the budget
-/// came from the checkpoint: 14 releases of epsilon 7.8 left on a budget of 4.
+/// A program that dies again and again before it stores anything has nothing but its ledger. Before
+/// the mend the budget came from the checkpoint: 14 releases of epsilon 7.8 left on a budget of 4.
 #[test]
 fn mended_the_budget_is_what_the_ledger_says_however_often_the_program_dies() {
     let kind = SourceKind::Secret;
@@ -448,7 +452,8 @@ fn mended_a_ledger_that_was_exchanged_stops_the_server() {
         .map(|_| ())
     };
     resume().unwrap();
-    // Cut to its first charge; and a whole other ledger whose chain is in order, with a cheaper event.
+    // Cut to its first charge; and a whole other ledger whose chain is in order, with a cheaper
+    // event.
     let two: String = good.split_inclusive('\n').take(2).collect();
     fs::write(world.path(), &two).unwrap();
     assert!(matches!(resume(), Err(HostError::OtherLedger { .. })));

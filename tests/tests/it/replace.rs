@@ -1,5 +1,5 @@
-//! ε between two contributions, and how often the best guess is right, against an independent program
-//! (`tests/vectors/replace.py`): never below the truth, and close to it.
+//! ε between two contributions, and how often the best guess is right, against an independent
+//! program (`tests/vectors/replace.py`): never below the truth, and close to it.
 
 use sordino_core::privacy::accountant::{
     Accountant, MomentsAccountant, PldAccountant, Quality, RdpAccountant, analytic,
@@ -79,7 +79,8 @@ fn mended3_epsilon_between_two_contributions_is_never_below_the_truth_and_close(
         ]
         .map(|spent| spent.unwrap().epsilon);
         assert!(upper > truth && paper > upper, "{upper} {paper} {said}");
-        // Against nothing it is less. Twice that much is no bound at the same δ: some rows need more.
+        // Against nothing it is less. Twice that much is no bound at the same δ: some rows need
+        // more.
         let against = tight.epsilon(row.delta).unwrap().epsilon;
         assert!(against < truth, "{said}");
         if 2.0 * against < truth {

@@ -1,6 +1,8 @@
-//! A reset at any instruction: four devices whose power is cut at every byte they write and at every act between.
+//! A reset at any instruction: four devices whose power is cut at every byte they write and at
+//! every act between.
 //!
-//! The same programs run on the emulated Cortex-M with resets of the processor (`cargo xtask firmware`).
+//! The same programs run on the emulated Cortex-M with resets of the processor
+//! (`cargo xtask firmware`).
 
 use firmware_example::reset::{
     Cut, Flash, SLOT, SLOTS, Stop, World, agent, optimizer, prior, reporter,
@@ -83,7 +85,8 @@ fn one_cut_anywhere(program: Boot, least: u32) {
     assert!(0 < again && again < steps, "{again}");
 }
 
-/// Power for so many steps at every boot: the device gets on, and never says another thing than it said.
+/// Power for so many steps at every boot: the device gets on, and never says another thing than it
+/// said.
 fn cut_again_and_again(program: Boot, steps: u32) {
     for noisy in [false, true] {
         let (mut bench, mut boots) = (Bench::new(noisy), 0);
@@ -171,8 +174,9 @@ fn a_reporter_never_says_more_than_its_flash_has_charged() {
     assert!(0 < in_vain && in_vain < steps, "{in_vain} of {steps}");
 }
 
-/// A second cut after the first, at every pair of steps: what the first left half done is put right before anything is
-/// done, so that the second finds two whole slots. The budget is never forgotten, and no device is lost.
+/// A second cut after the first, at every pair of steps: what the first left half done is put right
+/// before anything is done, so that the second finds two whole slots. The budget is never
+/// forgotten, and no device is lost.
 #[test]
 fn mended_two_cuts_neither_forget_a_budget_nor_lose_a_device() {
     let grain = 8;
@@ -232,7 +236,8 @@ fn mended_two_cuts_neither_forget_a_budget_nor_lose_a_device() {
 #[test]
 fn a_device_that_sends_first_is_caught() {
     fn careless(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
-        // The second slot is never written, and the first only at the end: what was said before is forgotten.
+        // The second slot is never written, and the first only at the end: what was said before is
+        // forgotten.
         let mut forgetful = [0xff; SLOTS * SLOT];
         let mut steps = 0;
         let end = {
@@ -343,7 +348,8 @@ fn the_largest_states_fit_their_slots() {
         write(item, u32::MAX, &Digest::default(), &mut [0; SLOT]).unwrap()
             - sordino_core::snapshot::OVERHEAD
     }
-    // Zeros everywhere but the seed: what the constructors give is the least; the bound is the sum of the most.
+    // Zeros everywhere but the seed: what the constructors give is the least; the bound is the sum
+    // of the most.
     let seed = (0..)
         .map(|i| RunSeed::new(i, 0))
         .find(|seed| seed.value() > 1 << 63)

@@ -1,7 +1,9 @@
-//! Chi-square of every exact sampler at small grids, with the negative controls that show what the test can see.
+//! Chi-square of every exact sampler at small grids, with the negative controls that show what the
+//! test can see.
 //!
-//! Level 1e-6 for each test (Wilson and Hilferty's approximation at 4.75 standard deviations); the seeds are fixed, so
-//! a failure is a change of law, not bad luck. The full size of 1e7 draws runs with `--ignored`.
+//! Level 1e-6 for each test (Wilson and Hilferty's approximation at 4.75 standard deviations); the
+//! seeds are fixed, so a failure is a change of law, not bad luck. The full size of 1e7 draws runs
+//! with `--ignored`.
 
 use sordino_core::math;
 use sordino_core::random::exact::Bits;

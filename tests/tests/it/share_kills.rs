@@ -1,7 +1,8 @@
 //! Leader and helper of two servers die at every step, and start again from what is on disk.
 //!
-//! Secret noise, a finite budget for each, atomic files. Nothing survives but files, what agents hold and what was announced.
-//! Whenever a party dies, what is announced of a release is one thing, and each ledger has exactly one charge for it.
+//! Secret noise, a finite budget for each, atomic files. Nothing survives but files, what agents
+//! hold and what was announced. Whenever a party dies, what is announced of a release is one thing,
+//! and each ledger has exactly one charge for it.
 
 use std::cell::Cell;
 use std::fs;
@@ -42,7 +43,8 @@ impl WithPublic<f64> for Held<'_> {
     }
 }
 
-/// A party's folder; and the parties' common memory, which is what agents hold and what was announced.
+/// A party's folder; and the parties' common memory, which is what agents hold and what was
+/// announced.
 struct Place {
     folder: PathBuf,
     epsilon_max: f64,
@@ -158,7 +160,8 @@ fn helper(place: &Place, clock: &Clock, seed: u64) -> Result<Opened, HelperError
     )
 }
 
-/// What a leader stores in one step: itself, the planned charge, the question that is open, the last release.
+/// What a leader stores in one step: itself, the planned charge, the question that is open, the
+/// last release.
 type Stored<S> = (S, Option<Planned>, Option<Asked>, Vec<f64>);
 
 /// What no death takes back: the agents' attempts, and what was announced.
@@ -186,7 +189,8 @@ impl Parties {
         }
     }
 
-    /// The share of an agent: with a new mask whenever it is asked, as an agent does that kept no share.
+    /// The share of an agent: with a new mask whenever it is asked, as an agent does that kept no
+    /// share.
     fn share(
         &mut self,
         agent: u32,
@@ -253,7 +257,8 @@ fn collect(
     Ok(collection.ask())
 }
 
-/// One life of the leader. The helper lives as long as a question; if it dies `alone`, the leader asks again.
+/// One life of the leader. The helper lives as long as a question; if it dies `alone`, the leader
+/// asks again.
 fn live(world: &mut Parties, place: &World<f64>, clock: &Clock, alone: bool) -> Result<(), Killed> {
     let path = world.leader.folder.join("state");
     let stored: Option<Stored<StoredServer<ServerState, StoredPosterior>>> = world

@@ -1,5 +1,5 @@
-//! Two servers: known answers of an independent program (`tests/vectors/shares.py`), sums that open, and a leader whose release
-//! has the noise of both.
+//! Two servers: known answers of an independent program (`tests/vectors/shares.py`), sums that
+//! open, and a leader whose release has the noise of both.
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::{
@@ -251,7 +251,8 @@ fn what_opens_is_the_sum_and_the_noise_of_the_helper() {
                 vectors.iter().map(|vector| vector[at]).sum::<i64>() + drawn[at]
             );
         }
-        // What was sent and what was answered look like nothing: no word of a share is a number of its vector.
+        // What was sent and what was answered look like nothing: no word of a share is a number of
+        // its vector.
         let (share, _) = share(2, 0, modulus, &vectors[2]);
         let held = share
             .chunks(modulus.word_len())
@@ -352,7 +353,8 @@ pub(super) fn shared() -> World<f64> {
     }
 }
 
-/// A leader through one release; `act` hands it what it takes. Returns the released numbers and the noise it learned by.
+/// A leader through one release; `act` hands it what it takes. Returns the released numbers and the
+/// noise it learned by.
 fn lead(
     world: &World<f64>,
     vectors: &[Vec<f64>],
@@ -401,7 +403,8 @@ fn vectors() -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The integers of the vectors above, as each agent encodes them, their encoding and the standard deviation it states.
+/// The integers of the vectors above, as each agent encodes them, their encoding and the standard
+/// deviation it states.
 fn encoded(world: &World<f64>) -> (Vec<Vec<i64>>, GridGaussian, f64, f64) {
     let mut scratch = vec![0.0; scratch_len(M, POINTS as usize)];
     let mut posterior = PublicState::new(world.config, vec![0.0; storage_len(M)]).unwrap();
@@ -423,8 +426,9 @@ fn encoded(world: &World<f64>) -> (Vec<Vec<i64>>, GridGaussian, f64, f64) {
     )
 }
 
-/// Nobody but an agent's own device sees its norm. A share in which every number is as large as all agents together could make
-/// one is beyond what they can have sent; it is found before anything is charged, and not when the release is learned.
+/// Nobody but an agent's own device sees its norm. A share in which every number is as large as all
+/// agents together could make one is beyond what they can have sent; it is found before anything is
+/// charged, and not when the release is learned.
 #[test]
 fn a_share_that_is_long_in_all_numbers_is_refused_before_the_charge() {
     let world = shared();

@@ -1,5 +1,5 @@
-//! 16-bit uploads and fragments against an independent program (`tests/vectors/small_frames.py`), and the table of
-//! `docs/frames.md`.
+//! 16-bit uploads and fragments against an independent program (`tests/vectors/small_frames.py`),
+//! and the table of `docs/frames.md`.
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
@@ -125,7 +125,8 @@ fn fragments_are_those_of_the_independent_program() {
     assert_eq!(cases, 3);
 }
 
-/// Rows: M, ordinary upload, small upload, broadcast of P = 2, each with its number of packets at 51 and 222 bytes.
+/// Rows: M, ordinary upload, small upload, broadcast of P = 2, each with its number of packets at
+/// 51 and 222 bytes.
 #[test]
 fn the_table_of_frames_says_what_they_take() {
     let text = include_str!("../../../docs/frames.md");

@@ -1,5 +1,5 @@
-//! The rules of the house as a test. Each rule is a function from text to complaints, with a negative control below:
-//! a snippet that breaks the rule must be reported.
+//! The rules of the house as a test. Each rule is a function from text to complaints, with a
+//! negative control below: a snippet that breaks the rule must be reported.
 
 use sordino_tests::houses::{HOUSES, House};
 use source::{code, forbidden, occurrences, over_sources, root, shipped};
@@ -78,8 +78,8 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("capi/tests/member/device.rs", "calls these as C does"),
 ];
 
-/// What must stand before `extern crate std`: hosts' vector instructions are found out by it, and a square root is one of
-/// them. Devices never switch it on, and no path of std is ever written.
+/// What must stand before `extern crate std`: hosts' vector instructions are found out by it, and a
+/// square root is one of them. Devices never switch it on, and no path of std is ever written.
 const STD_GUARD: &str = "#[cfg(all(feature = \"dispatch\", target_arch = \"x86_64\"))]";
 
 /// No std; alloc only behind the feature of that name.
@@ -214,7 +214,8 @@ fn check_unsafe(path: &str, text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut complaints = Vec::new();
     for line in occurrences(&code, "unsafe") {
-        // Attributes, the start of a statement and earlier lines of the same comment may stand between.
+        // Attributes, the start of a statement and earlier lines of the same comment may stand
+        // between.
         if !lines[line.saturating_sub(5)..line]
             .iter()
             .any(|line| line.contains("SAFETY:"))

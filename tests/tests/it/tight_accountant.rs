@@ -12,7 +12,8 @@ fn sampled(q: f64, z: f64) -> Event {
     }
 }
 
-/// Every twelfth row, in seconds; every row where `SORDINO_VECTORS` names another folder, and below.
+/// Every twelfth row, in seconds; every row where `SORDINO_VECTORS` names another folder, and
+/// below.
 #[test]
 fn vectors_accountant_tight_column() {
     check(

@@ -1,5 +1,6 @@
-//! How long a server takes for an upload must not tell the secret sample: instructions of the release build, counted by
-//! valgrind's callgrind. The firmware counts the same on two devices (`cargo xtask firmware`).
+//! How long a server takes for an upload must not tell the secret sample: instructions of the
+//! release build, counted by valgrind's callgrind. The firmware counts the same on two devices
+//! (`cargo xtask firmware`).
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ fn has_valgrind() -> bool {
     version.is_ok_and(|output| output.status.success())
 }
 
-/// Builds the program in the release profile, whatever the profile of this test, and returns its path.
+/// Builds the program in the release profile, whatever the profile of this test, and returns its
+/// path.
 fn build() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

@@ -1,5 +1,5 @@
-//! Known answers for confidence widths, thresholds and mixing probabilities (`tests/vectors/schedules.json`) and for
-//! information gains (`info_gain.json`).
+//! Known answers for confidence widths, thresholds and mixing probabilities
+//! (`tests/vectors/schedules.json`) and for information gains (`info_gain.json`).
 
 use serde_json::Value;
 use sordino_core::kernel::Kernel;
@@ -150,7 +150,8 @@ fn vectors_schedules_local() {
 /// Sets of so many points at most, so that trying them all takes no time.
 const SETS: f64 = 50_000.0;
 
-/// The largest gain of the multisets of rising indices that begin with `chosen`, of `left` more points: all are tried.
+/// The largest gain of the multisets of rising indices that begin with `chosen`, of `left` more
+/// points: all are tried.
 ///
 /// `factor` is the Cholesky factor of I + K/λ over the chosen ones, with rows to spare.
 fn largest_gain(

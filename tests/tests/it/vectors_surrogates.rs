@@ -1,4 +1,5 @@
-//! Known answers for kernels and posteriors (`tests/vectors/gp_posterior.json`, computed with 60 decimal digits).
+//! Known answers for kernels and posteriors (`tests/vectors/gp_posterior.json`, computed with 60
+//! decimal digits).
 
 use serde_json::Value;
 use sordino_core::kernel::Kernel;
@@ -82,9 +83,9 @@ fn vectors_gp_posterior() {
     }
 }
 
-/// Single precision: errors grow with the condition of K + σ²I, at most n·(prior variance)/(noise variance) + 1; those
-/// of the covariance in units of the prior variance, those of the mean of the largest value, those of the likelihood of
-/// the sum of squares that it contains.
+/// Single precision: errors grow with the condition of K + σ²I, at most n·(prior variance)/(noise
+/// variance) + 1; those of the covariance in units of the prior variance, those of the mean of the
+/// largest value, those of the likelihood of the sum of squares that it contains.
 #[test]
 fn vectors_gp_posterior_in_single_precision() {
     let file = vectors("gp_posterior.json");

@@ -1,5 +1,6 @@
-//! Whole runs of the other papers' modelers and learners with explicit noise (`tests/vectors/traces.json`), as loops that
-//! read like the algorithms. What only the loops need (the weight posterior over a changing dictionary) is spelled out.
+//! Whole runs of the other papers' modelers and learners with explicit noise
+//! (`tests/vectors/traces.json`), as loops that read like the algorithms. What only the loops need
+//! (the weight posterior over a changing dictionary) is spelled out.
 
 use serde_json::Value;
 use sordino_core::acquisition::upper_confidence_bound;
@@ -86,7 +87,8 @@ struct Trace {
     regret: f64,
 }
 
-/// PO-GP-UCB, the modeler's loop, with an engine that offers `observe` and the moments of all candidates.
+/// PO-GP-UCB, the modeler's loop, with an engine that offers `observe` and the moments of all
+/// candidates.
 fn modeler(case: &Value, mut observe: impl FnMut(usize, f64) -> (Vec<f64>, Vec<f64>)) -> Trace {
     let f = numbers(&case["f"]);
     let (mut mean, mut variance, mut best) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
@@ -425,8 +427,9 @@ fn vectors_traces_moma() {
     }
 }
 
-/// Nyström features and the dictionary posterior against `ldp_estimators.json`; features are compared by their Gram
-/// matrix, which no rotation changes, and where the vectors have them by the symmetric root itself.
+/// Nyström features and the dictionary posterior against `ldp_estimators.json`; features are
+/// compared by their Gram matrix, which no rotation changes, and where the vectors have them by the
+/// symmetric root itself.
 #[test]
 fn vectors_nystrom_features() {
     let file = vectors("ldp_estimators.json");

@@ -1,4 +1,5 @@
-//! Known answers for the posterior over weights and for Fourier features (`tests/vectors/weight_space.json`).
+//! Known answers for the posterior over weights and for Fourier features
+//! (`tests/vectors/weight_space.json`).
 
 use serde_json::Value;
 use sordino_core::features::RandomFourier;
@@ -58,8 +59,9 @@ impl Case {
         }
     }
 
-    /// The posterior in this form, whatever the numbers of rows and features: rows of zeros are observations that say
-    /// nothing, features that are always zero leave the law of the others alone.
+    /// The posterior in this form, whatever the numbers of rows and features: rows of zeros are
+    /// observations that say nothing, features that are always zero leave the law of the others
+    /// alone.
     fn posterior(&self, form: Form) -> (usize, WeightPosterior<f64, Vec<f64>>) {
         let (n, m) = (self.y.len(), self.nu.len());
         let (count, width) = match form {
@@ -142,7 +144,8 @@ fn square(packed: &[f64], m: usize) -> Vec<f64> {
         .collect()
 }
 
-/// A draw is an exact function of its normals: primal, R(ω − ν) = √λz with RᵀR = Σ; dual, Σ(ω − ν) = λw − √λΦᵀz.
+/// A draw is an exact function of its normals: primal, R(ω − ν) = √λz with RᵀR = Σ; dual, Σ(ω −
+/// ν) = λw − √λΦᵀz.
 fn draws(case: &Case, form: Form) {
     let (n, m) = (case.y.len(), case.nu.len());
     let (width, mut posterior) = case.posterior(form);
@@ -217,8 +220,8 @@ fn information(case: &Case) {
     close(&right, &case.nu, &format!("{}: nu by the root", case.name));
 }
 
-/// The same moments by Gaussian-process regression: the linear kernel on the features as inputs, and the matrix ΦΦᵀ of
-/// all rows as a table, both with noise variance λ.
+/// The same moments by Gaussian-process regression: the linear kernel on the features as inputs,
+/// and the matrix ΦΦᵀ of all rows as a table, both with noise variance λ.
 fn regression(case: &Case) {
     let (n, m) = (case.y.len(), case.nu.len());
     let storage = vec![0.0; exact::storage_len(m, n)];

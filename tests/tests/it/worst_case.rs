@@ -1,4 +1,5 @@
-//! The worst-case release of trust model output: an audit that can fail, failures, scales, what a wide range costs.
+//! The worst-case release of trust model output: an audit that can fail, failures, scales, what a
+//! wide range costs.
 
 use sordino_core::output::ScoreScale;
 use sordino_core::output::publisher::*;
@@ -37,8 +38,8 @@ fn publish(mechanism: &WorstCase, scores: &[Score], source: &mut Simulated) -> (
     }
 }
 
-/// Lower bound, at level 1e-6 a side by normal quantiles, of the ε that separates two neighbouring data sets. Power: a
-/// sensitivity declared four times too small must exceed the budget.
+/// Lower bound, at level 1e-6 a side by normal quantiles, of the ε that separates two neighbouring
+/// data sets. Power: a sensitivity declared four times too small must exceed the budget.
 #[test]
 fn an_audit_of_the_worst_case_release_can_fail() {
     // 10 records scored 0..=4 for 2 candidates; one record replaced moves each sum by at most 4.
@@ -146,7 +147,8 @@ fn failures_abort_or_are_accounted() {
     }
 }
 
-/// The value's noise at 100,000 records is 1/m of the range over ε, although that range is wider than 1024 scales.
+/// The value's noise at 100,000 records is 1/m of the range over ε, although that range is wider
+/// than 1024 scales.
 #[test]
 fn many_records_cost_little() {
     let scale = ScoreScale::promised_mean(0.0, 1.0, 100_000).unwrap();

@@ -1,5 +1,6 @@
-//! The device in a campaign that a real server runs: it contributes to both releases beside sites that join with a command, and
-//! goes on with the file. Its unit is another than theirs, its best point is everybody's.
+//! The device in a campaign that a real server runs: it contributes to both releases beside sites
+//! that join with a command, and goes on with the file. Its unit is another than theirs, its best
+//! point is everybody's.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ const COMMAND: &str = "awk 'BEGIN { x = ENVIRON[\"SORDINO_X\"] / 10 - .35; r = l
     printf \"%.9g\\n\", 3 + x * x + r * r }'";
 /// Enough that the file, with noise that is secret, is worth something to the device each time.
 const EPSILON: &str = "200";
-/// What the device is given: unlike its siblings it is first told where the machine is that emulates it.
+/// What the device is given: unlike its siblings it is first told where the machine is that
+/// emulates it.
 const HOST: &str = "10.0.2.2";
 /// First points of everybody, and what the device measures with the file.
 const POINTS: u32 = 10 + 8;
@@ -39,8 +41,8 @@ struct Campaign {
 }
 
 impl Campaign {
-    /// Begins one whose server stays so long after its last frame. `way` says at which port of this machine the device finds the one
-    /// that the server listens on.
+    /// Begins one whose server stays so long after its last frame. `way` says at which port of this
+    /// machine the device finds the one that the server listens on.
     fn begin(linger: &str, way: impl FnOnce(u16) -> Result<u16, String>) -> Result<Self, String> {
         let place = target_folder().join("networked/campaign");
         // Of an earlier run.
@@ -82,7 +84,8 @@ impl Campaign {
         })
     }
 
-    /// A life of the device, from a boot to its end: what it says. Its flash is what it was at the end of the life before.
+    /// A life of the device, from a boot to its end: what it says. Its flash is what it was at the
+    /// end of the life before.
     fn live(&self, cuts: u32) -> Result<String, String> {
         let flash = self.place.join("flash.bin");
         let output = self.place.join("device.log");
@@ -139,8 +142,8 @@ pub(super) fn run(cuts: u32) -> Result<String, String> {
     ))
 }
 
-/// The way to the server ends when the device has the file: it gives up saying so, searches with the file, and does the same when it
-/// is switched on again.
+/// The way to the server ends when the device has the file: it gives up saying so, searches with
+/// the file, and does the same when it is switched on again.
 pub(super) fn cut_off() -> Result<String, String> {
     let mut is_cut = None;
     let mut campaign = Campaign::begin("10s", |port| {
@@ -163,7 +166,8 @@ pub(super) fn cut_off() -> Result<String, String> {
     Ok("it gives up on its last word, and goes on with the file, twice".to_owned())
 }
 
-/// What a device ends with: the last lines of what its search and its history say, but for the boots.
+/// What a device ends with: the last lines of what its search and its history say, but for the
+/// boots.
 fn ends(heard: &str) -> Vec<String> {
     let lines = heard.lines().filter(|line| {
         ["first points", "with the file", "asked with"]
@@ -246,7 +250,8 @@ fn judged(folder: &Path, heard: &str) -> Result<(), String> {
             "{POINTS} points and two contributions were expected"
         ));
     }
-    // How long values speak for a file hangs on the server's noise, which is secret; at first they do.
+    // How long values speak for a file hangs on the server's noise, which is secret; at first they
+    // do.
     let guided = heard
         .split("asked with the file: ")
         .nth(1)

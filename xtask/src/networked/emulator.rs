@@ -1,4 +1,5 @@
-//! The emulated device: how it is started, how long anything may take, and what it must say at its end.
+//! The emulated device: how it is started, how long anything may take, and what it must say at its
+//! end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -57,7 +58,8 @@ impl Running {
         }
     }
 
-    /// Waits for its end by itself, or until `over` says that it is no longer awaited; whether it ended with success.
+    /// Waits for its end by itself, or until `over` says that it is no longer awaited; whether it
+    /// ended with success.
     pub(super) fn ended(
         &mut self,
         start: Instant,

@@ -1,4 +1,5 @@
-//! A way to the server that ends when the device has the file of its campaign and before it can say so.
+//! A way to the server that ends when the device has the file of its campaign and before it can say
+//! so.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,8 +10,8 @@ use std::thread;
 /// Bytes of the file at least, of 50 landmarks; no other answer is so long.
 const FILE: u32 = 5_000;
 
-/// Begins to carry connections to this port of this machine: the port that it listens on, and whether it has cut them. It ends with
-/// the program.
+/// Begins to carry connections to this port of this machine: the port that it listens on, and
+/// whether it has cut them. It ends with the program.
 pub(super) fn begin(server: u16) -> std::io::Result<(u16, impl Fn() -> bool)> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let port = listener.local_addr()?.port();

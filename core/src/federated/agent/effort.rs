@@ -2,7 +2,8 @@
 
 use crate::acquisition::thompson::Streaming;
 
-/// What was begun and is not finished. It is given up, without a trace, when the agent is dropped or told something else.
+/// What was begun and is not finished. It is given up, without a trace, when the agent is dropped
+/// or told something else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Work<T> {
     None,

@@ -1,4 +1,5 @@
-//! What an agent is apart from its numbers: a few words, what of them is stored, and which stored ones are admissible.
+//! What an agent is apart from its numbers: a few words, what of them is stored, and which stored
+//! ones are admissible.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -14,9 +15,10 @@ use crate::snapshot::{self, varint_max};
 
 /// What an agent is, apart from its numbers: a few words.
 ///
-/// Stored, it begins with a tag that neither zeroed nor erased flash holds, and reads as an error where the tag is
-/// missing; [`Agent::attach`](super::Agent::attach) judges the rest against configuration and log. What its workspace
-/// holds is not part of it: a restored state and a copy rebuild their posteriors from the log.
+/// Stored, it begins with a tag that neither zeroed nor erased flash holds, and reads as an error
+/// where the tag is missing; [`Agent::attach`](super::Agent::attach) judges the rest against
+/// configuration and log. What its workspace holds is not part of it: a restored state and a copy
+/// rebuild their posteriors from the log.
 ///
 /// ```
 /// use sordino_core::federated::{AgentState, Phase};
@@ -43,8 +45,9 @@ pub struct AgentState {
 
 /// How many observations the posteriors in the workspace hold.
 ///
-/// Only the very state that was joined with that workspace knows it. A copy may be joined with another workspace, or
-/// with the same after the original went on: it begins with nothing, and equality does not look here.
+/// Only the very state that was joined with that workspace knows it. A copy may be joined with
+/// another workspace, or with the same after the original went on: it begins with nothing, and
+/// equality does not look here.
 #[derive(Debug, Default)]
 pub(super) struct Digested {
     pub(super) shared: u32,
@@ -150,8 +153,9 @@ impl snapshot::Stored for AgentState {
 }
 
 impl AgentState {
-    /// Agent `agent` before its first point. `seed` drives its own draws, never a release: in a deployment
-    /// `RunSeed::new(bits, 0)` with 64 bits of the agent's own entropy, drawn once in its life and kept with this state.
+    /// Agent `agent` before its first point. `seed` drives its own draws, never a release: in a
+    /// deployment `RunSeed::new(bits, 0)` with 64 bits of the agent's own entropy, drawn once in
+    /// its life and kept with this state.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
         let (phase, digested) = (Phase::Fresh, Digested::default());
         AgentState {
@@ -190,9 +194,11 @@ impl AgentState {
         self.pending
     }
 
-    /// Whether an agent of this configuration, with this number of candidates, can be in this state.
+    /// Whether an agent of this configuration, with this number of candidates, can be in this
+    /// state.
     ///
-    /// The initial points are never left out; every later round adds one observation, or none to an agent that was away.
+    /// The initial points are never left out; every later round adds one observation, or none to an
+    /// agent that was away.
     pub(super) fn judge(&self, config: &Config, candidates: u32) -> Result<(), AgentError> {
         let p = config.parameters();
         let (first, last, round) = (p.initial_points, p.rounds, self.round);

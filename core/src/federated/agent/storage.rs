@@ -25,12 +25,14 @@ pub struct Sizes {
     pub features: usize,
     /// N_init + T, observations of a whole run.
     pub observations: usize,
-    /// Columns of the prior's factor for joint own draws; 0 where own draws are made of the features, as on a device.
+    /// Columns of the prior's factor for joint own draws; 0 where own draws are made of the
+    /// features, as on a device.
     pub prior_rank: usize,
 }
 
 impl Sizes {
-    /// Of an agent whose own draws are made of the features: `dim` axes, M = `features`, N_init + T = `observations`.
+    /// Of an agent whose own draws are made of the features: `dim` axes, M = `features`, N_init +
+    /// T = `observations`.
     pub const fn new(dim: usize, features: usize, observations: usize) -> Self {
         Sizes {
             dim,
@@ -61,7 +63,8 @@ impl Sizes {
         2 * self.observations
     }
 
-    /// Numbers in the workspace: posteriors, the vector to upload, an own draw, one point with its features.
+    /// Numbers in the workspace: posteriors, the vector to upload, an own draw, one point with its
+    /// features.
     pub const fn workspace(self) -> usize {
         let (m, own) = (
             self.features,
@@ -79,7 +82,8 @@ impl Sizes {
         self.log() + self.workspace()
     }
 
-    /// Numbers of an own draw: one for every feature, or for every column of the prior's factor if there are more.
+    /// Numbers of an own draw: one for every feature, or for every column of the prior's factor if
+    /// there are more.
     const fn draw(self) -> usize {
         if self.features > self.prior_rank {
             self.features
@@ -108,11 +112,11 @@ pub fn storage_len<T: Scalar>(public: &Public<'_, T>) -> usize {
 ///
 /// **Example**: that of [`AgentStorage`].
 pub enum Workspace<'a, T> {
-    /// The agent's own: nobody else wrote to it since this very state was last joined with it. Posteriors go on where
-    /// they were; a state that is new, restored or copied rebuilds them.
+    /// The agent's own: nobody else wrote to it since this very state was last joined with it.
+    /// Posteriors go on where they were; a state that is new, restored or copied rebuilds them.
     Kept(&'a mut [T]),
-    /// Anybody's, such as one that all agents of a thread use in turn: posteriors are rebuilt from the log when they are
-    /// needed, with the same bits.
+    /// Anybody's, such as one that all agents of a thread use in turn: posteriors are rebuilt from
+    /// the log when they are needed, with the same bits.
     Lent(&'a mut [T]),
 }
 
@@ -153,15 +157,17 @@ impl<T> Workspace<'_, T> {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub struct AgentStorage<'a, T> {
-    /// Candidate and value − offset of every observation, one pair after the other, of at least [`log_len`] numbers.
-    /// Only the pairs of observations that were made are read; a device stores them and puts them back.
+    /// Candidate and value − offset of every observation, one pair after the other, of at least
+    /// [`log_len`] numbers. Only the pairs of observations that were made are read; a device stores
+    /// them and puts them back.
     pub log: &'a mut [T],
     /// What can be rebuilt.
     pub workspace: Workspace<'a, T>,
 }
 
 impl<'a, T: Scalar> AgentStorage<'a, T> {
-    /// Cuts one slice of at least [`storage_len`] numbers into the log, at its beginning, and a workspace that is kept.
+    /// Cuts one slice of at least [`storage_len`] numbers into the log, at its beginning, and a
+    /// workspace that is kept.
     ///
     /// **Errors**: [`AgentError::Storage`].
     pub fn split(public: &Public<'_, T>, storage: &'a mut [T]) -> Result<Self, AgentError> {

@@ -56,7 +56,8 @@ enum Trouble {
     Interrupted,
 }
 
-/// Everything an agent says in a run, as numbers, in slices of `candidates` (all at once if 0), and the number of slices.
+/// Everything an agent says in a run, as numbers, in slices of `candidates` (all at once if 0), and
+/// the number of slices.
 fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
     let config = config();
     let mut numbers = vec![T::ZERO; random_fourier::storage_len(2, M)];
@@ -94,7 +95,8 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
                 workspace: Workspace::Kept(&mut workspace),
             };
             let mut agent = Agent::attach(&public, &mut state, numbers).unwrap();
-            // A change of agents gives up what was begun, so the slices grow until they hold all of it.
+            // A change of agents gives up what was begun, so the slices grow until they hold all of
+            // it.
             let effort = if trouble == Trouble::None {
                 candidates
             } else {

@@ -24,18 +24,20 @@ impl<T: Scalar> Agent<'_, T> {
         }
     }
 
-    /// [`Agent::handle`] in slices, for a program that feeds a watchdog or has other work: at most about what `candidates`
-    /// candidates (at least one) cost when a weight vector is maximised over them. Give the *same* input again until it is
-    /// [`Poll::Ready`]; the bits are those of one go, whatever the slices are.
+    /// [`Agent::handle`] in slices, for a program that feeds a watchdog or has other work: at most
+    /// about what `candidates` candidates (at least one) cost when a weight vector is maximised
+    /// over them. Give the *same* input again until it is [`Poll::Ready`]; the bits are those of
+    /// one go, whatever the slices are.
     ///
-    /// Until then the state is as before, and storing it is safe: work that is given up, by a restart, another input or a
-    /// new [`Agent`], leaves nothing behind, and the input is given again from the beginning. Of an observation the value
-    /// of the first slice counts.
+    /// Until then the state is as before, and storing it is safe: work that is given up, by a
+    /// restart, another input or a new [`Agent`], leaves nothing behind, and the input is given
+    /// again from the beginning. Of an observation the value of the first slice counts.
     ///
     /// **Errors**: as [`Agent::handle`], which ends the work.
     ///
-    /// **Cost**: digesting an observation and drawing weights count as 1 + M/8 candidates and are not divided; where a host
-    /// has caches (rows of features, joint draws), maximising is not divided either.
+    /// **Cost**: digesting an observation and drawing weights count as 1 + M/8 candidates and are
+    /// not divided; where a host has caches (rows of features, joint draws), maximising is not
+    /// divided either.
     pub fn handle_slice(
         &mut self,
         input: Input<'_, T>,
@@ -118,7 +120,8 @@ impl<T: Scalar> Agent<'_, T> {
         Answer::Wait
     }
 
-    /// Lines "observe y, add (x, y − c₀)" and "draw ω ~ N(ν, λΣ⁻¹) and upload it". The round is over whatever the draw is.
+    /// Lines "observe y, add (x, y − c₀)" and "draw ω ~ N(ν, λΣ⁻¹) and upload it". The round is
+    /// over whatever the draw is.
     fn observed(
         &mut self,
         y: T,
@@ -146,7 +149,8 @@ impl<T: Scalar> Agent<'_, T> {
         answer
     }
 
-    /// Writes an observation behind the last one of the log, where nobody reads it before the state counts it.
+    /// Writes an observation behind the last one of the log, where nobody reads it before the state
+    /// counts it.
     fn record(&mut self, y: T) -> Result<(), AgentError> {
         let value = y - self.offset;
         if !(y.is_finite() && value.is_finite()) {
@@ -166,8 +170,8 @@ impl<T: Scalar> Agent<'_, T> {
         Ok(())
     }
 
-    /// Initial point i: one word of the stream (agent, initial points) picks a candidate of the region, uniformly and
-    /// with replacement.
+    /// Initial point i: one word of the stream (agent, initial points) picks a candidate of the
+    /// region, uniformly and with replacement.
     fn initial_point(&mut self, i: u32, effort: &mut Effort) -> Poll<u32> {
         let (p, public) = (self.config.parameters(), self.public);
         let (own, count) = (
@@ -215,11 +219,13 @@ impl<T: Scalar> Agent<'_, T> {
             }
             next = end;
         }
-        // A region without a candidate falls back on the whole list: `below(0)` was 0 and the search found nothing.
+        // A region without a candidate falls back on the whole list: `below(0)` was 0 and the
+        // search found nothing.
         Poll::Ready(stream.below(count))
     }
 
-    /// What digesting an observation, or a draw, costs beside a test of a region: about 1 + M/8 candidates.
+    /// What digesting an observation, or a draw, costs beside a test of a region: about 1 + M/8
+    /// candidates.
     fn observation_cost(&self) -> u64 {
         CANDIDATE * (1 + u64::from(self.config.parameters().feature_count) / 8)
     }
@@ -277,8 +283,8 @@ impl<T: Scalar> Agent<'_, T> {
         Poll::Ready(())
     }
 
-    /// Lines "if u < pₜ maximise the own draw, else the broadcast": picks the query of the next round. An own draw that
-    /// is refused leaves the agent waiting.
+    /// Lines "if u < pₜ maximise the own draw, else the broadcast": picks the query of the next
+    /// round. An own draw that is refused leaves the agent waiting.
     fn begin_round(
         &mut self,
         broadcast: Option<(&[T], Option<u32>)>,
@@ -329,7 +335,8 @@ impl<T: Scalar> Agent<'_, T> {
         Answer::Evaluate
     }
 
-    /// Line "draw f ~ GP(μ, β²σ²)": the weights of an own draw, or, of a joint draw, its maximum at once.
+    /// Line "draw f ~ GP(μ, β²σ²)": the weights of an own draw, or, of a joint draw, its maximum at
+    /// once.
     fn own_draw(
         &mut self,
         round: u32,

@@ -27,8 +27,9 @@ enum Mine {
     Settled,
 }
 
-/// One agent's exchange with its server: a few words, stored beside the [`AgentState`](super::super::AgentState) and in
-/// one piece with it. Restored from any of its past states it asks again for what it lacks.
+/// One agent's exchange with its server: a few words, stored beside the
+/// [`AgentState`](super::super::AgentState) and in one piece with it. Restored from any of its past
+/// states it asks again for what it lacks.
 ///
 /// **Example**: that of [the module](super).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +49,8 @@ pub struct AgentExchange {
 }
 
 impl AgentExchange {
-    // Agent, deployment, agreement, rounds; frames, chain and seal of what it has; attempt, whose turn it is.
+    // Agent, deployment, agreement, rounds; frames, chain and seal of what it has; attempt, whose
+    // turn it is.
     const BODY_MAX: usize = varint_max(32)
         + varint_max(64)
         + 32
@@ -60,7 +62,8 @@ impl AgentExchange {
         + 1;
 }
 
-/// An agent and its exchange, in one piece: a state without the frame that it follows would contradict what was sent.
+/// An agent and its exchange, in one piece: a state without the frame that it follows would
+/// contradict what was sent.
 impl Stored for (AgentState, AgentExchange) {
     const KIND: u8 = 0xae;
     const BODY_MAX: usize = AgentState::BODY_MAX + AgentExchange::BODY_MAX;
@@ -81,8 +84,8 @@ pub enum Want {
     Ask(Have),
     /// Let the agent work until it uploads, waits or is done, then say [`AgentExchange::made`].
     Work,
-    /// Send the answer under this header: the vector of [`Agent::repeat`](super::super::Agent::repeat), or no numbers if
-    /// there is none.
+    /// Send the answer under this header: the vector of
+    /// [`Agent::repeat`](super::super::Agent::repeat), or no numbers if there is none.
     Give(Header),
     /// Do nothing before this moment.
     Wait(Millis),
@@ -120,7 +123,8 @@ pub enum FrameError {
         /// The round after what the agent has.
         expected: u32,
     },
-    /// Two histories: it does not continue what the agent knows. **Nothing more should be sent to this server.**
+    /// Two histories: it does not continue what the agent knows. **Nothing more should be sent to
+    /// this server.**
     Fork {
         /// The round at which they differ.
         round: u32,
@@ -206,7 +210,8 @@ impl AgentExchange {
         }
     }
 
-    /// A frame arrived. `current` is the round that the server is in, `seal` what came with the frame.
+    /// A frame arrived. `current` is the round that the server is in, `seal` what came with the
+    /// frame.
     ///
     /// The first round is never left out: its frame is entered although it may be over.
     ///
@@ -266,8 +271,8 @@ impl AgentExchange {
         }
     }
 
-    /// What the server said to an answer of `round`. What belongs to another round than the last is left aside: it was
-    /// under way for too long.
+    /// What the server said to an answer of `round`. What belongs to another round than the last is
+    /// left aside: it was under way for too long.
     pub fn told(&mut self, round: u32, reply: Reply, now: Millis) {
         if round.checked_add(1) != Some(self.have.frames) || self.mine != Mine::Owed {
             return;

@@ -10,7 +10,8 @@ use crate::domain::Candidates;
 use crate::math::Scalar;
 use crate::wire::{Header, Kind, ScalarTag, VERSION, prefix};
 
-/// What the server promises about privacy, beside the numbers of the mechanism, which are in the configuration.
+/// What the server promises about privacy, beside the numbers of the mechanism, which are in the
+/// configuration.
 ///
 /// **Example**: that of [`Agreement`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,12 +22,13 @@ pub struct Announced {
     pub delta: f64,
     /// How long a round is open at most, in milliseconds.
     pub deadline_ms: u64,
-    /// Whether a round may end before, when all have answered: that presence is then visible is part of the terms.
+    /// Whether a round may end before, when all have answered: that presence is then visible is
+    /// part of the terms.
     pub may_close_early: bool,
 }
 
-/// Everything public that both sides compute with. Two parties with the same [`Agreement::digest`] compute the same
-/// features, regions and weights, to the bit.
+/// Everything public that both sides compute with. Two parties with the same [`Agreement::digest`]
+/// compute the same features, regions and weights, to the bit.
 ///
 /// ```
 /// use sordino_core::domain::{Candidates, Regions};
@@ -85,7 +87,8 @@ impl fmt::Display for AgreementError {
 impl core::error::Error for AgreementError {}
 
 impl Agreement {
-    /// Reads the postcard form, as `sordino export` writes it into a program. The configuration is checked as it is read.
+    /// Reads the postcard form, as `sordino export` writes it into a program. The configuration is
+    /// checked as it is read.
     ///
     /// **Errors**: [`AgreementError`], also for bytes behind the end.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, AgreementError> {
@@ -106,7 +109,8 @@ impl Agreement {
     }
 }
 
-/// The header of a frame under an agreement with this digest; the payload decides format and length.
+/// The header of a frame under an agreement with this digest; the payload decides format and
+/// length.
 pub(super) fn header(
     deployment: u64,
     agreement: &Digest,
@@ -130,8 +134,8 @@ pub(super) fn header(
     }
 }
 
-/// SHA-256 of D (u32) and all coordinates in the order of the candidates, in the format of the list: a 64-bit list on
-/// hosts, whatever format they compute with.
+/// SHA-256 of D (u32) and all coordinates in the order of the candidates, in the format of the
+/// list: a 64-bit list on hosts, whatever format they compute with.
 pub fn candidates_digest<T: Scalar>(candidates: &Candidates<'_, T>, point: &mut [T]) -> Digest {
     let mut frame = Frame::leaf();
     frame.u32(candidates.dim() as u32);

@@ -1,4 +1,5 @@
-//! The features that all parties of a federation share, by the numbers from which everybody draws the same.
+//! The features that all parties of a federation share, by the numbers from which everybody draws
+//! the same.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
-/// Everything public about a method whose code is somebody's own: how much of it there is, and which one it is. What its agents
-/// and its server do is in a program that has both, so only a rehearsal runs it.
+/// Everything public about a method whose code is somebody's own: how much of it there is, and
+/// which one it is. What its agents and its server do is in a program that has both, so only a
+/// rehearsal runs it.
 ///
-/// **Privacy**: nothing is claimed. Its releases have no event, so a server does not serve it and an agent does not join it.
+/// **Privacy**: nothing is claimed. Its releases have no event, so a server does not serve it and
+/// an agent does not join it.
 ///
 /// ```
 /// use sordino_core::digest::Digest;

@@ -1,7 +1,8 @@
 //! The methods that an exchange carries, each with its public numbers.
 //!
-//! A federation's history is cut into **epochs**: frame e carries what release e − 1 made known, the agent then makes the
-//! queries of epoch e by itself, and contributes to release e. After the last frame it goes on alone.
+//! A federation's history is cut into **epochs**: frame e carries what release e − 1 made known,
+//! the agent then makes the queries of epoch e by itself, and contributes to release e. After the
+//! last frame it goes on alone.
 //!
 //! | method | an epoch | frames |
 //! |---|---|---|

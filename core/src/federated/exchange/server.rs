@@ -35,7 +35,8 @@ pub struct Period {
 /// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The frame of this round: the next one, or the current one again because the agent's answer is missing.
+    /// The frame of this round: the next one, or the current one again because the agent's answer
+    /// is missing.
     Frame {
         /// Round of the frame.
         round: u32,
@@ -52,8 +53,8 @@ pub enum Answer {
         /// Frames up to which they were compared.
         frames: u32,
     },
-    /// The agent has more than this server has made. If the server can see that it sealed it, its disk is older than
-    /// its last release, and **it must stop**.
+    /// The agent has more than this server has made. If the server can see that it sealed it, its
+    /// disk is older than its last release, and **it must stop**.
     Ahead {
         /// Frames that the agent has.
         frames: u32,
@@ -138,16 +139,16 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         }
     }
 
-    /// Begins a round, for the first time or, after a restart, again: nobody has answered. `chain` is the digest after
-    /// the frame of this round.
+    /// Begins a round, for the first time or, after a restart, again: nobody has answered. `chain`
+    /// is the digest after the frame of this round.
     pub fn begin(&mut self, round: u32, attempt: u16, chain: Digest, period: Period) {
         self.flags.as_mut().fill(0);
         (self.round, self.attempt, self.chain, self.period) = (round, attempt, chain, period);
         (self.answered, self.is_open) = (0, true);
     }
 
-    /// The round that is open ends at this later moment; answers that were taken stay. For a round that too few agents have
-    /// answered to be released.
+    /// The round that is open ends at this later moment; answers that were taken stay. For a round
+    /// that too few agents have answered to be released.
     pub fn postpone(&mut self, deadline: Millis) {
         self.period.deadline = self.period.deadline.max(deadline);
     }
@@ -157,14 +158,15 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         self.is_open = false;
     }
 
-    /// Writes the frame that announces a round: what was broadcast after the round before, nothing if there was no
-    /// broadcast. `before` is the digest after the frames of all rounds before. Nothing begins by it.
+    /// Writes the frame that announces a round: what was broadcast after the round before, nothing
+    /// if there was no broadcast. `before` is the digest after the frames of all rounds before.
+    /// Nothing begins by it.
     ///
-    /// **Returns** the length of the frame and the digest after it, c_{t+1} of [`after`](super::after): the `chain` of
-    /// [`ServerExchange::begin`].
+    /// **Returns** the length of the frame and the digest after it, c_{t+1} of
+    /// [`after`](super::after): the `chain` of [`ServerExchange::begin`].
     ///
-    /// **Errors**: [`WireError::Buffer`] below [`frame_len_max`](crate::wire::frame_len_max) bytes, and
-    /// [`WireError::TooLong`].
+    /// **Errors**: [`WireError::Buffer`] below [`frame_len_max`](crate::wire::frame_len_max) bytes,
+    /// and [`WireError::TooLong`].
     pub fn frame<T: Scalar>(
         &self,
         round: u32,
@@ -183,7 +185,8 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
             attempt,
             ..header(self.deployment, &self.agreement, kind, 0, round)
         };
-        // What is hashed is what is sent: a first writing, whose chain is not hashed, gives the bytes.
+        // What is hashed is what is sent: a first writing, whose chain is not hashed, gives the
+        // bytes.
         let used = encode(bare, numbers, out)?;
         let (first, payload) = decode(out.get(..used).unwrap_or_default(), u32::MAX)?;
         let chain = after(before, &first, &payload);
@@ -215,8 +218,8 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         self.flags.as_ref().len() as u32
     }
 
-    /// "What comes after what I have?", asked by the agent that the link says it is. `history` holds the digests after
-    /// 0, 1, …, round + 1 frames.
+    /// "What comes after what I have?", asked by the agent that the link says it is. `history`
+    /// holds the digests after 0, 1, …, round + 1 frames.
     pub fn asked(&self, who: u32, have: &Have, history: &[Digest], now: Millis) -> Answer {
         let Some(flag) = self.flags.as_ref().get(who as usize) else {
             return Answer::NotYou;
@@ -249,7 +252,8 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
     /// "Here is mine": what to answer at once, or nothing if the vector is to be taken; then say
     /// [`ServerExchange::took`].
     ///
-    /// A frame without numbers is an answer as well: its sender has nothing to give, and counts as absent.
+    /// A frame without numbers is an answer as well: its sender has nothing to give, and counts as
+    /// absent.
     pub fn given(&self, who: u32, header: &Header, now: Millis) -> Option<Reply> {
         let Some(flag) = self.flags.as_ref().get(who as usize) else {
             return Some(Reply::NotYou);
@@ -283,8 +287,8 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         }
     }
 
-    /// Whether the round ends now. Only what is public decides: the time, and whether *all* have answered, never whether
-    /// those have whom the sample selected.
+    /// Whether the round ends now. Only what is public decides: the time, and whether *all* have
+    /// answered, never whether those have whom the sample selected.
     pub fn due(&self, now: Millis) -> Due {
         let Period {
             deadline,

@@ -239,8 +239,8 @@ impl World {
     }
 
     fn finish_round(&mut self) -> bool {
-        // After the last frame nothing is collected: an agent that was told "taken" is done, and a server that restarts
-        // then waits for its deadline.
+        // After the last frame nothing is collected: an agent that was told "taken" is done, and a
+        // server that restarts then waits for its deadline.
         if self
             .agents
             .iter()
@@ -383,7 +383,8 @@ fn every_interleaving_ends_with_one_history_and_every_answer_once() {
         TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let quiet = Cell::new(0);
     let held = runner.run(&(1..=6u32, course, chances), |(count, course, chances)| {
-        // The checks inside of a run panic; what they say becomes the case's failure, so that it shrinks.
+        // The checks inside of a run panic; what they say becomes the case's failure, so that it
+        // shrinks.
         let world = std::panic::catch_unwind(|| run(count, &course, chances));
         let world = world.map_err(|_| TestCaseError::fail("a check inside of the run"))?;
         for (agent, entered) in world.agents.iter().zip(&world.entered) {

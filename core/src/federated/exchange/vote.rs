@@ -8,10 +8,12 @@ use crate::parameter::{ConfigError, check, whole};
 
 /// Everything public that both sides of a vote compute with, apart from the candidates.
 ///
-/// After its initial points an agent sends a vector with a single 1, at the best candidate that it has observed. The server
-/// releases their noised mean, once. Agents play the winner of the smoothed shares, and go on alone.
+/// After its initial points an agent sends a vector with a single 1, at the best candidate that it
+/// has observed. The server releases their noised mean, once. Agents play the winner of the
+/// smoothed shares, and go on alone.
 ///
-/// **Privacy**: the release is one of [`Draws`](super::super::Draws) with clipping norm 1 and everybody in the sample.
+/// **Privacy**: the release is one of [`Draws`](super::super::Draws) with clipping norm 1 and
+/// everybody in the sample.
 ///
 /// ```
 /// use sordino_core::domain::Regions;
@@ -32,8 +34,8 @@ use crate::parameter::{ConfigError, check, whole};
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VoteProtocol {
-    /// The one release, with a number for each candidate. Agents, initial points, noise variance, offset and own draws are those
-    /// of the whole federation.
+    /// The one release, with a number for each candidate. Agents, initial points, noise variance,
+    /// offset and own draws are those of the whole federation.
     pub ballot: Config,
     /// T, queries of an agent after its initial points.
     pub rounds: u32,
@@ -47,8 +49,8 @@ impl VoteProtocol {
     /// Releases of a whole federation.
     pub const RELEASES: u32 = 1;
 
-    /// Refuses numbers that no vote over this many candidates has; those of the ballot were checked as it was made, those of the
-    /// kernel are where it is.
+    /// Refuses numbers that no vote over this many candidates has; those of the ballot were checked
+    /// as it was made, those of the kernel are where it is.
     ///
     /// **Errors**: [`ConfigError`] naming the first outside its range.
     pub fn check(&self, candidates: usize) -> Result<(), ConfigError> {
@@ -98,7 +100,8 @@ impl VoteProtocol {
         }
     }
 
-    /// The standard deviation of the noise on every share, of which N votes make 1; none for a ballot without noise.
+    /// The standard deviation of the noise on every share, of which N votes make 1; none for a
+    /// ballot without noise.
     pub fn noise_std(&self) -> Option<f64> {
         let ballot = self.ballot.parameters();
         match ballot.aggregation {

@@ -1,5 +1,5 @@
-//! The agent of a federated prior: contributes when a release is announced, looks where the round's draw and its own data
-//! say.
+//! The agent of a federated prior: contributes when a release is announced, looks where the round's
+//! draw and its own data say.
 //!
 //! | when | it is told | it answers |
 //! |---|---|---|
@@ -35,10 +35,10 @@ pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
     2 * (initial_points + rounds)
 }
 
-/// Numbers of the workspace for n observations in all, M features, a prior factor of `rank` columns (M where there is
-/// none) and models of so many [`levels`]: their factors, which an agent may keep ([`Workspace::Kept`]), M + 1, and the
-/// larger of a contribution's and a query's scratch. With the log 12,728 numbers for n = 64, M = 50 without a prior
-/// factor, 5 levels: 50.9 kB in `f32`.
+/// Numbers of the workspace for n observations in all, M features, a prior factor of `rank` columns
+/// (M where there is none) and models of so many [`levels`]: their factors, which an agent may keep
+/// ([`Workspace::Kept`]), M + 1, and the larger of a contribution's and a query's scratch. With the
+/// log 12,728 numbers for n = 64, M = 50 without a prior factor, 5 levels: 50.9 kB in `f32`.
 pub const fn workspace_len(observations: usize, m: usize, rank: usize, levels: usize) -> usize {
     let (first, second) = (
         contribution_scratch_len(observations),
@@ -187,8 +187,9 @@ pub struct AgentState {
     kept: KeptRows,
 }
 
-/// Observations whose rows the factors in the workspace hold: known only to the very state that was joined with that
-/// workspace. A copy, or a state that was stored, begins with none; equality does not look here.
+/// Observations whose rows the factors in the workspace hold: known only to the very state that was
+/// joined with that workspace. A copy, or a state that was stored, begins with none; equality does
+/// not look here.
 #[derive(Debug, Default)]
 struct KeptRows(u32);
 
@@ -326,14 +327,15 @@ pub struct Agent<'a, T> {
 }
 
 impl<'a, T: Scalar> Agent<'a, T> {
-    /// Joins a state with its log ([`log_len`]) and a workspace ([`workspace_len`]) for T = `rounds`. A query of round t
-    /// costs t² with a workspace that is kept and t³ with one that is lent, and is the same to the last bit.
+    /// Joins a state with its log ([`log_len`]) and a workspace ([`workspace_len`]) for T =
+    /// `rounds`. A query of round t costs t² with a workspace that is kept and t³ with one that is
+    /// lent, and is the same to the last bit.
     ///
-    /// **Parameters**: `models` as for [`super::query()`]; without a draw only the first with trust 0 is used, so there
-    /// should be one.
+    /// **Parameters**: `models` as for [`super::query()`]; without a draw only the first with trust
+    /// 0 is used, so there should be one.
     ///
-    /// **Errors**: [`AgentError::NotEnrolled`], [`AgentError::State`], [`AgentError::Prior`] for what does not fit, what
-    /// was stored in the log included.
+    /// **Errors**: [`AgentError::NotEnrolled`], [`AgentError::State`], [`AgentError::Prior`] for
+    /// what does not fit, what was stored in the log included.
     pub fn attach(
         public: &'a Public<'a, T>,
         models: &'a [Model<T>],
@@ -392,7 +394,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
 
     /// One step of the machine: one input in, one borrowed output out.
     ///
-    /// **Errors**: [`AgentError`]; nothing changed then. An agent whose contribution is refused sends nothing.
+    /// **Errors**: [`AgentError`]; nothing changed then. An agent whose contribution is refused
+    /// sends nothing.
     pub fn handle(&mut self, input: Input<'_, T>) -> Result<Output<'_, T>, AgentError> {
         match (self.state.phase, input) {
             (Phase::Fresh, Input::Start) => {
@@ -424,8 +427,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
         }
     }
 
-    /// Initial point i: one word of the stream (agent, initial points, i), uniform with replacement over the candidates,
-    /// as the virtual designs are.
+    /// Initial point i: one word of the stream (agent, initial points, i), uniform with replacement
+    /// over the candidates, as the virtual designs are.
     fn initial_point(&mut self) -> Output<'_, T> {
         let count = self.public.candidates() as u32;
         let party = Party::Agent(self.state.agent);

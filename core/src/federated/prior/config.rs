@@ -1,4 +1,5 @@
-//! What all parties of a federated prior agree on. Everything here is public, and none of it is fitted on private data.
+//! What all parties of a federated prior agree on. Everything here is public, and none of it is
+//! fitted on private data.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,10 +39,11 @@ pub struct Parameters {
     pub trust: Trust,
 }
 
-/// [`Parameters`] as they are stored and sent. The constant is the highest bit of `designs`, 0 where it is known, and trust
-/// the one below, 0 for one server: those have the bytes, and the digests, that they had before there was a choice; and a
-/// program that knows of none refuses the others, whose number of designs is beyond its range, where it would misread a
-/// field that it does not have.
+/// [`Parameters`] as they are stored and sent. The constant is the highest bit of `designs`, 0
+/// where it is known, and trust the one below, 0 for one server: those have the bytes, and the
+/// digests, that they had before there was a choice; and a program that knows of none refuses the
+/// others, whose number of designs is beyond its range, where it would misread a field that it does
+/// not have.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Parameters")]
 struct Stored {
@@ -136,8 +138,8 @@ impl Parameters {
         }
     }
 
-    /// The constants of a prior file: values in the agents' own units, the constant projected out, 128 virtual designs,
-    /// and a noise variance of .01 in these units.
+    /// The constants of a prior file: values in the agents' own units, the constant projected out,
+    /// 128 virtual designs, and a noise variance of .01 in these units.
     pub const fn own_units(agents: u32, feature_count: u32, initial_points: u32) -> Self {
         let usual = Parameters::usual(agents, feature_count, initial_points, 0.01);
         Parameters {

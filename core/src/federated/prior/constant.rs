@@ -1,12 +1,14 @@
-//! What the method knows of the constant that values are around, and units that every party makes its own.
+//! What the method knows of the constant that values are around, and units that every party makes
+//! its own.
 //!
 //! **Equation**: for an unknown constant K⁻¹ is replaced by
 //! P(K) = K⁻¹ − K⁻¹11ᵀK⁻¹/(1ᵀK⁻¹1), in an agent's innovation and in the virtual designs alike.
 //!
-//! **Theorem.** P(K) is the limit of (K + τ²11ᵀ)⁻¹ for τ → ∞, and P(K)1 = 0. **Proof.** By Sherman and Morrison
-//! (K + τ²11ᵀ)⁻¹ = K⁻¹ − K⁻¹11ᵀK⁻¹/(τ⁻² + 1ᵀK⁻¹1). The second claim is a line. ∎ So a constant that is added to all of an
-//! agent's values changes nothing that it sends. Computed as K⁻¹(r − c1) with c = 1ᵀK⁻¹r/(1ᵀK⁻¹1), the generalised
-//! least squares estimate of the constant: what is subtracted is small before it is solved for.
+//! **Theorem.** P(K) is the limit of (K + τ²11ᵀ)⁻¹ for τ → ∞, and P(K)1 = 0. **Proof.** By Sherman
+//! and Morrison (K + τ²11ᵀ)⁻¹ = K⁻¹ − K⁻¹11ᵀK⁻¹/(τ⁻² + 1ᵀK⁻¹1). The second claim is a line. ∎ So a
+//! constant that is added to all of an agent's values changes nothing that it sends. Computed as
+//! K⁻¹(r − c1) with c = 1ᵀK⁻¹r/(1ᵀK⁻¹1), the generalised least squares estimate of the constant:
+//! what is subtracted is small before it is solved for.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +16,8 @@ use super::error::{PriorError, exactly};
 use crate::linalg::{dot, largest_magnitude, lower, sum_of_squares};
 use crate::math::Scalar;
 
-/// The smallest mean variance that the ridge κ is computed with where the constant is projected out.
+/// The smallest mean variance that the ridge κ is computed with where the constant is projected
+/// out.
 const VARIANCE_MIN: f64 = 1e-3;
 
 /// What is known of the constant that values are around: a public choice, the same for all parties.
@@ -33,8 +36,9 @@ pub enum Constant {
     /// It is known and was subtracted from all values: they have mean 0.
     #[default]
     Known,
-    /// Nobody knows it: it is projected out, so that adding a constant to an agent's values changes nothing. Values are
-    /// in the agent's own units ([`standardise`]), and κ = λ/max(p, 1e-3), with p the mean variance.
+    /// Nobody knows it: it is projected out, so that adding a constant to an agent's values changes
+    /// nothing. Values are in the agent's own units ([`standardise`]), and κ = λ/max(p, 1e-3), with
+    /// p the mean variance.
     Projected,
 }
 
@@ -77,7 +81,8 @@ pub(super) fn project_solve<T: Scalar>(factor: &[T], ones: &[T], total: T, b: &m
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units<T> {
-    /// Largest magnitude of a value, by which all are divided so that neither sum nor squares overflow.
+    /// Largest magnitude of a value, by which all are divided so that neither sum nor squares
+    /// overflow.
     largest: T,
     /// Mean of the divided values.
     mean: T,
@@ -86,8 +91,8 @@ pub struct Units<T> {
 }
 
 impl<T: Scalar> Units<T> {
-    /// Mean and standard deviation (divisor n) of n values. Values that agree within four units in the last place of
-    /// the largest have no scale: all become 0.
+    /// Mean and standard deviation (divisor n) of n values. Values that agree within four units in
+    /// the last place of the largest have no scale: all become 0.
     ///
     /// **Errors**: [`PriorError::Number`] for a value that is not finite.
     pub fn of(values: &[T]) -> Result<Self, PriorError> {
@@ -132,14 +137,16 @@ impl<T: Scalar> Units<T> {
     }
 }
 
-/// An agent's values in units of its own, into `out`: zᵢ = (yᵢ − mean y)/sd y, by [`Units::of`] the values. What follows
-/// from them is the same for a·y + b with any a > 0 and b, up to rounding.
+/// An agent's values in units of its own, into `out`: zᵢ = (yᵢ − mean y)/sd y, by [`Units::of`] the
+/// values. What follows from them is the same for a·y + b with any a > 0 and b, up to rounding.
 ///
 /// **Parameters**: `values` y and `out` z, n numbers each.
 ///
-/// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a value that is not finite. `out` is unchanged then.
+/// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a value that is not finite. `out`
+/// is unchanged then.
 ///
-/// **Privacy**: computed by the agent of its own data alone. No bound rests on it: what is sent is clipped.
+/// **Privacy**: computed by the agent of its own data alone. No bound rests on it: what is sent is
+/// clipped.
 ///
 /// ```
 /// use sordino_core::federated::prior::standardise;

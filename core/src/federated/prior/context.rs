@@ -1,8 +1,10 @@
-//! What a device makes of its agreement before it is a member: the sizes of its memory, and the public context.
+//! What a device makes of its agreement before it is a member: the sizes of its memory, and the
+//! public context.
 //!
-//! A device has no list of features. It has points, or knows them as a grid, and computes the features of every candidate at
-//! each boot: in double precision, then rounded, as every agent of the federation does. Points that are not those of the
-//! agreement are refused, since their features would mean something else to everybody else.
+//! A device has no list of features. It has points, or knows them as a grid, and computes the
+//! features of every candidate at each boot: in double precision, then rounded, as every agent of
+//! the federation does. Points that are not those of the agreement are refused, since their
+//! features would mean something else to everybody else.
 
 use core::fmt;
 
@@ -99,7 +101,8 @@ impl MemberSizes {
         self.designs * self.initial_points
     }
 
-    /// Numbers in double precision that [`context()`] takes while it works, for points of `dim` axes.
+    /// Numbers in double precision that [`context()`] takes while it works, for points of `dim`
+    /// axes.
     pub const fn doubles(self, dim: usize) -> usize {
         rounded_rows_scratch_len(dim, self.features)
     }
@@ -124,7 +127,8 @@ impl MemberSizes {
         member_scratch_len(self.features, self.initial_points)
     }
 
-    /// Numbers of a member beside its context: [`MemberStorage::split`](super::MemberStorage::split) divides them.
+    /// Numbers of a member beside its context:
+    /// [`MemberStorage::split`](super::MemberStorage::split) divides them.
     pub const fn storage(self) -> usize {
         self.log() + self.workspace() + self.posterior() + self.scratch()
     }
@@ -148,7 +152,8 @@ pub enum ContextError {
     Kernel(KernelError),
     /// Features that cannot be made.
     Features(FeatureError),
-    /// Memory that is too short, features that are not finite, or a protocol that is not admissible.
+    /// Memory that is too short, features that are not finite, or a protocol that is not
+    /// admissible.
     Prior(PriorError),
 }
 
@@ -259,15 +264,16 @@ pub struct ContextStorage<'s, T> {
     pub designs: &'s mut [u32],
 }
 
-/// Makes the public context of a member: the features of every candidate, Ḡ and the virtual designs. Also returns what is
-/// left of the numbers.
+/// Makes the public context of a member: the features of every candidate, Ḡ and the virtual
+/// designs. Also returns what is left of the numbers.
 ///
-/// **Parameters**: `candidates` and `landmarks` in double precision, whose digests are those of the agreement; `doubles` of
-/// [`MemberSizes::doubles`], whatever they hold.
+/// **Parameters**: `candidates` and `landmarks` in double precision, whose digests are those of the
+/// agreement; `doubles` of [`MemberSizes::doubles`], whatever they hold.
 ///
 /// **Errors**: [`ContextError`].
 ///
-/// **Cost**: a hash of all points; the root of M² numbers, about 10 sweeps of 9M³ flops in double precision; D·3M² flops.
+/// **Cost**: a hash of all points; the root of M² numbers, about 10 sweeps of 9M³ flops in double
+/// precision; D·3M² flops.
 ///
 /// **Example**: that of [`ContextStorage`].
 pub fn context<'p, T: Scalar>(
@@ -315,13 +321,15 @@ pub const fn rounded_rows_scratch_len(dim: usize, m: usize) -> usize {
     m * dim + nystrom::storage_len(m) + nystrom::scratch_len(m) + m + dim
 }
 
-/// The rows Φ of the Nyström features on every candidate, D × M numbers, computed in double precision and then rounded: what
-/// every party of a federated prior computes with, on a host and on a device.
+/// The rows Φ of the Nyström features on every candidate, D × M numbers, computed in double
+/// precision and then rounded: what every party of a federated prior computes with, on a host and
+/// on a device.
 ///
-/// **Parameters**: `landmarks`, one for each feature; `scratch` of [`rounded_rows_scratch_len`], whatever it holds.
+/// **Parameters**: `landmarks`, one for each feature; `scratch` of [`rounded_rows_scratch_len`],
+/// whatever it holds.
 ///
-/// **Errors**: [`ContextError::Landmarks`], [`ContextError::Kernel`], [`ContextError::Features`]; [`ContextError::Prior`] for
-/// slices of other lengths, and for a feature that is not finite.
+/// **Errors**: [`ContextError::Landmarks`], [`ContextError::Kernel`], [`ContextError::Features`];
+/// [`ContextError::Prior`] for slices of other lengths, and for a feature that is not finite.
 ///
 /// **Example**: that of [`ContextStorage`].
 #[inline(never)]

@@ -1,31 +1,37 @@
 //! Release step 2: what an agent contributes, and the mechanism it goes through.
 //!
-//! **Equation**: d = Φₙᵀ(Kₙ + κI)⁻¹(yₙ − Φₙw) over all its observations; u = min(1, C/‖d‖); the contribution is the joint
-//! vector (u·d, γCu) of M + 1 numbers. Where nobody knows the constant P(Kₙ + κI) takes the place of the inverse
-//! ([`Constant::Projected`]).
+//! **Equation**: d = Φₙᵀ(Kₙ + κI)⁻¹(yₙ − Φₙw) over all its observations; u = min(1, C/‖d‖); the
+//! contribution is the joint vector (u·d, γCu) of M + 1 numbers. Where nobody knows the constant
+//! P(Kₙ + κI) takes the place of the inverse ([`Constant::Projected`]).
 //!
-//! **Theorem.** Under zero-out neighbours ([`NeighboringRelation::ReplaceSpecial`](crate::privacy::NeighboringRelation))
-//! the sum of contributions has L2 sensitivity at most Δ = C√(1 + γ²), and its release through the integer grid at
-//! multiplier z is a Gaussian mechanism of multiplier at least z, *whatever* an agent sends.
+//! **Theorem.** Under zero-out neighbours
+//! ([`NeighboringRelation::ReplaceSpecial`](crate::privacy::NeighboringRelation)) the sum of
+//! contributions has L2 sensitivity at most Δ = C√(1 + γ²), and its release through the integer
+//! grid at multiplier z is a Gaussian mechanism of multiplier at least z, *whatever* an agent
+//! sends.
 //!
-//! **Proof.** (a) An honest vector: ‖(u·d, γCu)‖² = u²‖d‖² + γ²C²u² ≤ C² + γ²C², because u‖d‖ ≤ C and u ≤ 1, with
-//! equality for ‖d‖ = C. So Δ is the least bound that leaves honest vectors as they are. (b) Any vector at all, hostile
-//! or not finite: [`Encoder`] clips the *joint* vector of M + 1 entries, one block of weight 1, to Δ, maps Δ to K grid
-//! units and checks Σu² ≤ K² in exact integers, else it contributes zero. Zero-out neighbours differ in one such integer
-//! vector, whose norm is at most K. (c) The theorem of [`crate::privacy::mechanism::gaussian`] without sampling: the released
-//! integers are a function of X + 2ᵐG with sensitivity K, a Gaussian of multiplier 2ᵐ/K ≥ z. (d) C, w, κ and Δ are
-//! functions of earlier *releases* and public constants; given those, (a) to (c) hold, and [`super::event`] composes
-//! adaptively (see [`super::total_mu`]'s module). ∎
+//! **Proof.** (a) An honest vector: ‖(u·d, γCu)‖² = u²‖d‖² + γ²C²u² ≤ C² + γ²C², because u‖d‖ ≤ C
+//! and u ≤ 1, with equality for ‖d‖ = C. So Δ is the least bound that leaves honest vectors as they
+//! are. (b) Any vector at all, hostile or not finite: [`Encoder`] clips the *joint* vector of M + 1
+//! entries, one block of weight 1, to Δ, maps Δ to K grid units and checks Σu² ≤ K² in exact
+//! integers, else it contributes zero. Zero-out neighbours differ in one such integer vector, whose
+//! norm is at most K. (c) The theorem of [`crate::privacy::mechanism::gaussian`] without sampling:
+//! the released integers are a function of X + 2ᵐG with sensitivity K, a Gaussian of multiplier
+//! 2ᵐ/K ≥ z. (d) C, w, κ and Δ are functions of earlier *releases* and public constants; given
+//! those, (a) to (c) hold, and [`super::event`] composes adaptively (see [`super::total_mu`]'s
+//! module). ∎
 //!
-//! No step uses what the numbers of (u·d, γCu) were computed from. So standardising, projecting, wrong or invented data
-//! change no bound.
+//! No step uses what the numbers of (u·d, γCu) were computed from. So standardising, projecting,
+//! wrong or invented data change no bound.
 //!
-//! **What breaks it**: the clip coordinate left out of Δ (the joint norm is then up to √(1 + γ²) times what is charged);
-//! clipping d and the coordinate apart from each other; a C computed from private innovations. The first two cannot
-//! happen behind the integer check, which is over the joint vector; tests keep all of it that way.
+//! **What breaks it**: the clip coordinate left out of Δ (the joint norm is then up to √(1 + γ²)
+//! times what is charged); clipping d and the coordinate apart from each other; a C computed from
+//! private innovations. The first two cannot happen behind the integer check, which is over the
+//! joint vector; tests keep all of it that way.
 //!
-//! Sending γC(u − ½) would make Δ smaller, C√(1 + γ²/4), with an absent agent counted as u = ½. It is not done: absent
-//! agents send nothing, ḡ then measures their absence too, and H = ḡĀ stays true.
+//! Sending γC(u − ½) would make Δ smaller, C√(1 + γ²/4), with an absent agent counted as u = ½. It
+//! is not done: absent agents send nothing, ḡ then measures their absence too, and H = ḡĀ stays
+//! true.
 
 use super::config::Config;
 use super::constant::{Constant, ones_solved};
@@ -57,7 +63,8 @@ pub struct Observations<'a, T>(&'a [[T; 2]]);
 impl<'a, T: Scalar> Observations<'a, T> {
     /// A log of pairs: a candidate's index as a whole number, and a finite value.
     ///
-    /// **Errors**: [`PriorError::Length`] for half a pair; [`PriorError::Candidate`], [`PriorError::Number`].
+    /// **Errors**: [`PriorError::Length`] for half a pair; [`PriorError::Candidate`],
+    /// [`PriorError::Number`].
     pub fn new(log: &'a [T], candidates: usize) -> Result<Self, PriorError> {
         let (pairs, rest) = log.as_chunks();
         exactly("log", log.len(), log.len() - rest.len())?;
@@ -103,12 +110,14 @@ pub const fn contribution_scratch_len(observations: usize) -> usize {
 
 /// The joint vector (u·d, γCu) of an agent into `out`, M + 1 numbers; returns u.
 ///
-/// **Parameters**: `terms` of the release and `weights` w, both public; `scratch` of [`contribution_scratch_len`].
+/// **Parameters**: `terms` of the release and `weights` w, both public; `scratch` of
+/// [`contribution_scratch_len`].
 ///
-/// **Errors**: [`PriorError::Length`]; [`PriorError::Singular`], after which the agent sends nothing this time.
+/// **Errors**: [`PriorError::Length`]; [`PriorError::Singular`], after which the agent sends
+/// nothing this time.
 ///
-/// **Cost**: n³/3 + n²R + 2nM flops for n observations and a prior factor of R columns; nM + 2n² more where the constant
-/// is projected out.
+/// **Cost**: n³/3 + n²R + 2nM flops for n observations and a prior factor of R columns; nM + 2n²
+/// more where the constant is projected out.
 pub fn contribution<T: Scalar>(
     public: &Public<'_, T>,
     terms: &Terms<T>,
@@ -179,8 +188,8 @@ pub fn contribution<T: Scalar>(
     Ok(clip)
 }
 
-/// The generalised least squares estimate c = 1ᵀK⁻¹r/(1ᵀK⁻¹1) of the constant that residuals r = y − Φw are around; `ones`
-/// is scratch of n numbers.
+/// The generalised least squares estimate c = 1ᵀK⁻¹r/(1ᵀK⁻¹1) of the constant that residuals r = y
+/// − Φw are around; `ones` is scratch of n numbers.
 fn constant_of<T: Scalar>(
     public: &Public<'_, T>,
     weights: &[T],
@@ -248,7 +257,8 @@ pub struct Mechanism {
 impl Mechanism {
     /// The mechanism of a release at multiplier z with these terms.
     ///
-    /// **Errors**: [`GaussianError`] for a multiplier the grid cannot hold, or a Δ that is not a positive number.
+    /// **Errors**: [`GaussianError`] for a multiplier the grid cannot hold, or a Δ that is not a
+    /// positive number.
     pub fn new<T: Scalar>(
         config: &Config,
         terms: &Terms<T>,

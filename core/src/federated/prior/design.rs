@@ -1,4 +1,5 @@
-//! The moments of one virtual design: what an agent that looks there would contribute, on average and in scatter.
+//! The moments of one virtual design: what an agent that looks there would contribute, on average
+//! and in scatter.
 
 use super::constant::{Constant, ones_solved, project_solve};
 use super::error::PriorError;

@@ -4,8 +4,8 @@ use core::fmt;
 
 use crate::linalg::NotPositiveDefinite;
 
-/// A step that was refused; the object it belongs to is as before unless its documentation says otherwise. No variant
-/// depends on another party's data.
+/// A step that was refused; the object it belongs to is as before unless its documentation says
+/// otherwise. No variant depends on another party's data.
 ///
 /// **Example**: that of [`super::Observations`].
 #[derive(Clone, Copy, Debug, PartialEq)]

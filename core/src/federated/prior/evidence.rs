@@ -1,8 +1,10 @@
-//! How far an agent's own data bear out each model: factors that grow by a row an observation, and weights.
+//! How far an agent's own data bear out each model: factors that grow by a row an observation, and
+//! weights.
 //!
-//! **Equation**: ln weight of model (α, s²) = ln prior − ½‖L⁻¹(yₙ − αmₙ)‖² − Σ ln Lᵢᵢ with LLᵀ = s²Kₙ + λI, up to one
-//! constant. The factor of n observations is the factor of the first n − 1 and one row more, so an agent that keeps its
-//! factors pays n² a query for each distinct s², one that rebuilds them n³/3, with the same bits.
+//! **Equation**: ln weight of model (α, s²) = ln prior − ½‖L⁻¹(yₙ − αmₙ)‖² − Σ ln Lᵢᵢ with LLᵀ =
+//! s²Kₙ + λI, up to one constant. The factor of n observations is the factor of the first n − 1 and
+//! one row more, so an agent that keeps its factors pays n² a query for each distinct s², one that
+//! rebuilds them n³/3, with the same bits.
 
 use super::contribution::{Observations, kernel_row};
 use super::error::PriorError;
@@ -27,8 +29,8 @@ pub struct Model<T> {
     pub log_prior: T,
 }
 
-/// The usual models: (0, 1) and (1, s²) for s² in 1, .3, .1, .03, .01; prior weight ∝ s^`power`: 0 for even weights, 1
-/// or 2 for a smaller price where nothing can be shared.
+/// The usual models: (0, 1) and (1, s²) for s² in 1, .3, .1, .03, .01; prior weight ∝ s^`power`: 0
+/// for even weights, 1 or 2 for a smaller price where nothing can be shared.
 pub fn models<T: Scalar>(power: u32) -> [Model<T>; 6] {
     [
         (0.0, 1.0),
@@ -45,7 +47,8 @@ pub fn models<T: Scalar>(power: u32) -> [Model<T>; 6] {
     })
 }
 
-/// Factors that a list of models needs: one for every s² that differs from the one before it; 5 for [`models`].
+/// Factors that a list of models needs: one for every s² that differs from the one before it; 5 for
+/// [`models`].
 pub fn levels<T: Scalar>(models: &[Model<T>]) -> usize {
     models.chunk_by(same_level).count()
 }
@@ -59,7 +62,8 @@ pub const fn factors_len(observations: usize, levels: usize) -> usize {
     levels * (packed_len(observations) + 1)
 }
 
-/// The factors of s²K + λI over an agent's observations, one for each level of its models, and half their ln det.
+/// The factors of s²K + λI over an agent's observations, one for each level of its models, and half
+/// their ln det.
 ///
 /// **Example**: that of [`super::Query`].
 #[derive(Debug)]
@@ -70,8 +74,9 @@ pub struct Factors<'a, T> {
 }
 
 impl<'a, T: Scalar> Factors<'a, T> {
-    /// Factors of at most `capacity` observations in `storage` of [`factors_len`] numbers, of which those of the first
-    /// `rows` observations are there already; 0 if the content is anything else, or of other models or candidates.
+    /// Factors of at most `capacity` observations in `storage` of [`factors_len`] numbers, of which
+    /// those of the first `rows` observations are there already; 0 if the content is anything else,
+    /// or of other models or candidates.
     pub fn new(capacity: usize, rows: &'a mut u32, storage: &'a mut [T]) -> Self {
         Factors {
             capacity,
@@ -82,8 +87,8 @@ impl<'a, T: Scalar> Factors<'a, T> {
 
     /// Appends the rows of the observations that are not there yet; `row` is scratch of n numbers.
     ///
-    /// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a model out of range, [`PriorError::Singular`];
-    /// what is there stays then.
+    /// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a model out of range,
+    /// [`PriorError::Singular`]; what is there stays then.
     pub(super) fn extend(
         &mut self,
         public: &Public<'_, T>,
@@ -128,7 +133,8 @@ impl<'a, T: Scalar> Factors<'a, T> {
                 }
             }
             self.append_rows(levels(models), i)?;
-            // Only now that every level has the row: an error before leaves sums and count as they were.
+            // Only now that every level has the row: an error before leaves sums and count as they
+            // were.
             for level in 0..levels(models) {
                 let (factor, ln_det) = self.level_mut(level);
                 let pivot = lower::row(factor, i)
@@ -187,7 +193,8 @@ impl<'a, T: Scalar> Factors<'a, T> {
             .0
     }
 
-    /// ln of every model's weight, up to one constant; `common` is m at the observed points, `residual` scratch, n each.
+    /// ln of every model's weight, up to one constant; `common` is m at the observed points,
+    /// `residual` scratch, n each.
     pub(super) fn log_weights(
         &mut self,
         models: &[Model<T>],
@@ -201,8 +208,9 @@ impl<'a, T: Scalar> Factors<'a, T> {
                 *r = y - trust * *common;
             }
         };
-        // The row that the next observation will take is free, so the first model of every level is solved for there, all
-        // of them side by side. A device would need more stack for it than its bound.
+        // The row that the next observation will take is free, so the first model of every level is
+        // solved for there, all of them side by side. A device would need more stack for it than
+        // its bound.
         let beside = cfg!(feature = "dispatch") && n < self.capacity;
         if beside {
             for (level, models) in models.chunk_by(same_level).enumerate() {

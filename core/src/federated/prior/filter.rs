@@ -1,8 +1,9 @@
 //! The server's half of a federated prior: what its releases are made with, and what they mean.
 //!
-//! The releases themselves are those of every method, by [`Server`](crate::federated::Server). Everybody contributes: there
-//! are no coins. A [`Filter`] computes the public terms of a release before it is opened, and takes the released sums into
-//! the posterior of the population when it is over.
+//! The releases themselves are those of every method, by [`Server`](crate::federated::Server).
+//! Everybody contributes: there are no coins. A [`Filter`] computes the public terms of a release
+//! before it is opened, and takes the released sums into the posterior of the population when it is
+//! over.
 
 use core::fmt;
 
@@ -38,8 +39,9 @@ impl Plan<'_> {
             .map(plan::event)
     }
 
-    /// Whether a contribution to release `index` fits a budget of (ε, δ) that its server announced. All releases of the plan up
-    /// to it count, whether the member gave to them or not, so that no reset and no missed epoch refills the budget.
+    /// Whether a contribution to release `index` fits a budget of (ε, δ) that its server announced.
+    /// All releases of the plan up to it count, whether the member gave to them or not, so that no
+    /// reset and no missed epoch refills the budget.
     ///
     /// **Errors**: [`BudgetError`], but for a budget that is exhausted.
     pub fn affords(&self, index: u32, epsilon_max: f64, delta: f64) -> Result<bool, BudgetError> {
@@ -77,7 +79,8 @@ impl Plan<'_> {
     }
 }
 
-/// The Kalman filter of a federated prior: plan, public context and posterior, as the [`Estimator`] of a server.
+/// The Kalman filter of a federated prior: plan, public context and posterior, as the [`Estimator`]
+/// of a server.
 ///
 /// ```
 /// use sordino_core::federated::prior::{Filter, JointVectors, Plan, PublicState, scratch_len, storage_len};
@@ -140,8 +143,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
     ///
     /// **Parameters**: `scratch` of [`scratch_len`].
     ///
-    /// **Errors**: [`PriorError::Length`], [`PriorError::Number`], [`PriorError::OtherConfig`] for a plan, a context or
-    /// scratch that do not fit.
+    /// **Errors**: [`PriorError::Length`], [`PriorError::Number`], [`PriorError::OtherConfig`] for
+    /// a plan, a context or scratch that do not fit.
     pub fn new(
         plan: Plan<'a>,
         public: Public<'a, T>,
@@ -174,25 +177,27 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
         self.posterior.terms()
     }
 
-    /// Takes in all releases of the plan at once, as a server would that makes them, and returns the self-test B: what
-    /// anybody does who has the releases and will believe neither a posterior nor a B. The posterior, which must be new,
-    /// is then the server's, to the last bit.
+    /// Takes in all releases of the plan at once, as a server would that makes them, and returns
+    /// the self-test B: what anybody does who has the releases and will believe neither a posterior
+    /// nor a B. The posterior, which must be new, is then the server's, to the last bit.
     ///
-    /// **Parameters**: `released`, the M + 1 decoded numbers of each release, one after the other; `scratch` of
-    /// [`self_test_scratch_len`](super::self_test_scratch_len).
+    /// **Parameters**: `released`, the M + 1 decoded numbers of each release, one after the other;
+    /// `scratch` of [`self_test_scratch_len`](super::self_test_scratch_len).
     ///
     /// **Errors**: [`PriorError::Length`] for other than one release for each multiplier; those of
-    /// [`PublicState::prepare`], [`PublicState::self_test`] and [`PublicState::update`]; [`ServerError::Mechanism`]. The
-    /// posterior is then that of the releases before.
+    /// [`PublicState::prepare`], [`PublicState::self_test`] and [`PublicState::update`];
+    /// [`ServerError::Mechanism`]. The posterior is then that of the releases before.
     pub fn replay(&mut self, released: &[T], scratch: &mut [T]) -> Result<T, ServerError> {
         let (len, releases) = (self.released_len(), self.plan.noise_multipliers.len());
         exactly("releases", released.len(), len * releases)?;
         self.replay_first(released, scratch)
     }
 
-    /// The same of the first releases of the plan, as many as there are so far: none leave the posterior as it is, with B = 0.
+    /// The same of the first releases of the plan, as many as there are so far: none leave the
+    /// posterior as it is, with B = 0.
     ///
-    /// **Errors**: as [`Filter::replay`], for more releases than the plan has and for a part of one.
+    /// **Errors**: as [`Filter::replay`], for more releases than the plan has and for a part of
+    /// one.
     pub fn replay_first(&mut self, released: &[T], scratch: &mut [T]) -> Result<T, ServerError> {
         let (len, releases) = (self.released_len(), self.plan.noise_multipliers.len());
         let whole = (released.len() / len).min(releases);

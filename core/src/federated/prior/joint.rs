@@ -10,7 +10,8 @@ use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Encoder, Outcome};
 use crate::privacy::mechanism::gaussian::GridGaussian;
 
-/// The encoding of one release: one block of weight 1, clipped as a whole to Δ = C√(1 + γ²). Everybody is in the sample.
+/// The encoding of one release: one block of weight 1, clipped as a whole to Δ = C√(1 + γ²).
+/// Everybody is in the sample.
 ///
 /// **Example**: that of [`Filter`](super::Filter).
 #[derive(Clone, Copy, Debug, PartialEq)]

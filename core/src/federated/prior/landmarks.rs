@@ -1,14 +1,17 @@
-//! The landmarks and the lengthscale of a prior file: a public rule of public candidates, which no private value enters.
+//! The landmarks and the lengthscale of a prior file: a public rule of public candidates, which no
+//! private value enters.
 //!
-//! **Equation**: k(x, x') = exp(−|x − x'|²/2ℓ²). ℓ is the shortest of [`LENGTHSCALES`] for which M columns of the pivoted
-//! Cholesky factor of k over the candidates keep 95 % of the mean variance. Its pivots are the landmarks P, and its rows are
-//! φ(x) = L⁻¹k(P, x), L = chol k(P, P).
+//! **Equation**: k(x, x') = exp(−|x − x'|²/2ℓ²). ℓ is the shortest of [`LENGTHSCALES`] for which M
+//! columns of the pivoted Cholesky factor of k over the candidates keep 95 % of the mean variance.
+//! Its pivots are the landmarks P, and its rows are φ(x) = L⁻¹k(P, x), L = chol k(P, P).
 //!
-//! **Theorem.** Row x of M pivoted columns is L⁻¹k(P, x). **Proof.** With the pivots first the M columns are those of a
-//! Cholesky factor: their rows at the pivots are L, lower triangular with LLᵀ = k(P, P), and column by column the row f of x
-//! solves Lf = k(P, x). ∎ So φ is known anywhere from ℓ and P alone ([`landmark_rows`]), and L is well conditioned.
+//! **Theorem.** Row x of M pivoted columns is L⁻¹k(P, x). **Proof.** With the pivots first the M
+//! columns are those of a Cholesky factor: their rows at the pivots are L, lower triangular with
+//! LLᵀ = k(P, P), and column by column the row f of x solves Lf = k(P, x). ∎ So φ is known anywhere
+//! from ℓ and P alone ([`landmark_rows`]), and L is well conditioned.
 //!
-//! **Why a rule**: a kernel chosen from private values would cost a release. Over 150 files the rule tied with one.
+//! **Why a rule**: a kernel chosen from private values would cost a release. Over 150 files the
+//! rule tied with one.
 
 use super::error::{PriorError, at_least, exactly};
 use crate::kernel::{Kernel, SquaredExponential};
@@ -40,23 +43,25 @@ pub struct Landmarks<T> {
     pub lengthscale: T,
     /// Number of landmarks, at most what was asked for.
     pub count: usize,
-    /// The share of the mean variance that their features keep, in (0, 1]. Below .95 only if no lengthscale does better:
-    /// the file is then blind for what is shorter than its longest one.
+    /// The share of the mean variance that their features keep, in (0, 1]. Below .95 only if no
+    /// lengthscale does better: the file is then blind for what is shorter than its longest one.
     pub kept: T,
 }
 
 /// Chooses ℓ and landmarks among candidates on the unit box, and computes the rows φ.
 ///
-/// **Parameters**: `points`, C × `dim` coordinates, row-major; `pivots`, M numbers, the most landmarks; `rows`, C × M
-/// numbers; `scratch` of [`landmarks_scratch_len`]. Afterwards the first `count` pivots are indices of candidates, and the
-/// first C × `count` numbers of `rows` are Φ, a row a candidate.
+/// **Parameters**: `points`, C × `dim` coordinates, row-major; `pivots`, M numbers, the most
+/// landmarks; `rows`, C × M numbers; `scratch` of [`landmarks_scratch_len`]. Afterwards the first
+/// `count` pivots are indices of candidates, and the first C × `count` numbers of `rows` are Φ, a
+/// row a candidate.
 ///
 /// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a coordinate outside [0, 1].
 ///
-/// **Numerics**: the same bits at every vector width; ties go to the lowest index. Landmarks of `f32` and `f64` may
-/// differ: a publisher computes in `f64` with coordinates that `f32` holds.
+/// **Numerics**: the same bits at every vector width; ties go to the lowest index. Landmarks of
+/// `f32` and `f64` may differ: a publisher computes in `f64` with coordinates that `f32` holds.
 ///
-/// **Cost**: C·M² multiply-adds for each lengthscale that is too short, and for the one that is chosen.
+/// **Cost**: C·M² multiply-adds for each lengthscale that is too short, and for the one that is
+/// chosen.
 ///
 /// ```
 /// use sordino_core::federated::prior::{Landmarks, choose_landmarks, landmarks_scratch_len};
@@ -94,7 +99,8 @@ pub fn choose_landmarks<T: Scalar>(
     Ok(chosen)
 }
 
-/// The same for a lengthscale that is given: which of some points carry features that say what all of them would.
+/// The same for a lengthscale that is given: which of some points carry features that say what all
+/// of them would.
 ///
 /// **Parameters**: ℓ, unit of the box, > 0; the rest as of [`choose_landmarks`].
 ///
@@ -202,14 +208,14 @@ pub const fn landmark_rows_scratch_len(landmarks: usize) -> usize {
     packed_len(landmarks)
 }
 
-/// φ(x) = L⁻¹k(P, x) of any points on the unit box, n × M numbers: for those who have a file and not its candidates, and
-/// for contributors whose points are none of these.
+/// φ(x) = L⁻¹k(P, x) of any points on the unit box, n × M numbers: for those who have a file and
+/// not its candidates, and for contributors whose points are none of these.
 ///
-/// **Parameters**: `landmarks`, M × `dim` coordinates in the order of the pivots; `points`, n × `dim`; `scratch` of
-/// [`landmark_rows_scratch_len`].
+/// **Parameters**: `landmarks`, M × `dim` coordinates in the order of the pivots; `points`, n ×
+/// `dim`; `scratch` of [`landmark_rows_scratch_len`].
 ///
-/// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a coordinate outside [0, 1] or a lengthscale that is
-/// none; [`PriorError::Singular`] for landmarks that coincide.
+/// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a coordinate outside [0, 1] or a
+/// lengthscale that is none; [`PriorError::Singular`] for landmarks that coincide.
 ///
 /// **Cost**: M³/3 flops once, M² flops and M covariances a point.
 pub fn landmark_rows<T: Scalar>(
@@ -243,12 +249,14 @@ pub fn landmark_rows<T: Scalar>(
     Ok(())
 }
 
-/// F with FFᵀ = k over n points on the unit box, n × n numbers, for [`Tables::prior_rows`](super::Tables::prior_rows): what
-/// features alone cannot express. Points may coincide. Returns the rank; columns beyond it are 0.
+/// F with FFᵀ = k over n points on the unit box, n × n numbers, for
+/// [`Tables::prior_rows`](super::Tables::prior_rows): what features alone cannot express. Points
+/// may coincide. Returns the rank; columns beyond it are 0.
 ///
 /// **Parameters**: `scratch` of n numbers.
 ///
-/// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a coordinate outside [0, 1] or a lengthscale that is none.
+/// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a coordinate outside [0, 1] or a
+/// lengthscale that is none.
 ///
 /// **Cost**: n·rank² flops, n·rank covariances.
 pub fn kernel_rows<T: Scalar>(

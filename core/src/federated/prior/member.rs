@@ -1,7 +1,8 @@
 //! A member of a federated prior: an agent that keeps the public posterior itself.
 //!
-//! The posterior is a function of the releases alone, so nobody has to believe the server's: a member recomputes it from
-//! the released sums, with the code that the server learns by. The queries between two releases need no frame.
+//! The posterior is a function of the releases alone, so nobody has to believe the server's: a
+//! member recomputes it from the released sums, with the code that the server learns by. The
+//! queries between two releases need no frame.
 //!
 //! | frame | then |
 //! |---|---|
@@ -135,8 +136,8 @@ pub struct MemberState<T> {
     prepared: Prepared<T>,
 }
 
-/// The terms whose moments the kept posterior holds: known only to the very state that was joined with it. A copy, or a state
-/// that was stored, prepares them again; equality does not look here.
+/// The terms whose moments the kept posterior holds: known only to the very state that was joined
+/// with it. A copy, or a state that was stored, prepares them again; equality does not look here.
 #[derive(Debug)]
 struct Prepared<T>(Option<Terms<T>>);
 
@@ -159,7 +160,8 @@ impl<T> PartialEq for Prepared<T> {
 }
 
 impl<T: Scalar> MemberState<T> {
-    /// Agent n before its first frame; `seed` is its own source of draws, secret in a real federation.
+    /// Agent n before its first frame; `seed` is its own source of draws, secret in a real
+    /// federation.
     pub const fn new(agent: u32, seed: RunSeed) -> Self {
         let agent = AgentState::new(agent, seed);
         let (heterogeneity, clip_factor) = (T::ZERO, T::ONE);
@@ -206,13 +208,15 @@ pub struct MemberStorage<'a, T> {
     pub log: &'a mut [T],
     /// [`workspace_len`](super::agent::workspace_len) numbers.
     pub workspace: Workspace<'a, T>,
-    /// [`posterior_len`] numbers, the member's own from frame to frame; of them w and Σ, the first M + M², are to be stored.
+    /// [`posterior_len`] numbers, the member's own from frame to frame; of them w and Σ, the first
+    /// M + M², are to be stored.
     pub posterior: &'a mut [T],
     /// [`member_scratch_len`] numbers, whatever they hold.
     pub scratch: &'a mut [T],
 }
 
-/// Takes in the sums of release `index` as its server does; what the release was made with is prepared if it is not yet.
+/// Takes in the sums of release `index` as its server does; what the release was made with is
+/// prepared if it is not yet.
 pub(super) fn learn_release<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
     filter: &mut Filter<'_, T, S>,
     index: u32,
@@ -292,9 +296,11 @@ pub struct Member<'a, T> {
 impl<'a, T: Scalar> Member<'a, T> {
     /// Joins a state with its numbers.
     ///
-    /// **Parameters**: `public` with Ḡ and designs; `models` those of the protocol ([`PriorProtocol::models`]).
+    /// **Parameters**: `public` with Ḡ and designs; `models` those of the protocol
+    /// ([`PriorProtocol::models`]).
     ///
-    /// **Errors**: [`MemberError::Agent`] as of [`Agent::attach`], and for a stored posterior that no release can have left.
+    /// **Errors**: [`MemberError::Agent`] as of [`Agent::attach`], and for a stored posterior that
+    /// no release can have left.
     pub fn attach(
         protocol: &'a PriorProtocol,
         public: Public<'a, T>,
@@ -346,8 +352,9 @@ impl<'a, T: Scalar> Member<'a, T> {
         entries.map(|entry| (slice::at(entry, 0).to_u32(), slice::at(entry, 1)))
     }
 
-    /// How its contribution to the release of its epoch becomes integers: what it hides by a mask where there are two servers
-    /// ([`shares`](super::super::shares)). Nothing before the first frame and after the last.
+    /// How its contribution to the release of its epoch becomes integers: what it hides by a mask
+    /// where there are two servers ([`shares`](super::super::shares)). Nothing before the first
+    /// frame and after the last.
     ///
     /// **Errors**: [`MemberError`], as of a contribution.
     pub fn encoding(&mut self) -> Result<Option<JointVectors>, MemberError> {

@@ -1,10 +1,11 @@
-//! The **federated prior**: a private posterior of what the agents' functions have in common, used by every agent as the
-//! prior mean of its own Gaussian process, as far as its own data bear it out.
+//! The **federated prior**: a private posterior of what the agents' functions have in common, used
+//! by every agent as the prior mean of its own Gaussian process, as far as its own data bear it
+//! out.
 //!
-//! The trust model is that of [`super`]; the method is ours, no paper's. A release is a *measurement* of the
-//! population's weights w* whose error covariance is public, so a Kalman step keeps a public posterior N(w, Σ) of them.
-//! That is post-processing and costs nothing. Few releases carry it, everybody contributes (q = 1), and there is no
-//! secret sample to protect.
+//! The trust model is that of [`super`]; the method is ours, no paper's. A release is a
+//! *measurement* of the population's weights w* whose error covariance is public, so a Kalman step
+//! keeps a public posterior N(w, Σ) of them. That is post-processing and costs nothing. Few
+//! releases carry it, everybody contributes (q = 1), and there is no secret sample to protect.
 //!
 //! | step | what | here |
 //! |---|---|---|
@@ -24,28 +25,34 @@
 //! | a site alone | what a site of a campaign contributes without candidates or virtual designs, as a device has none | [`Site`], [`OwnPoints`], [`Opening`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
-//! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) − ĀΣĀᵀ)/N,
-//! G = ΣHᵀ(HΣHᵀ + R)⁻¹; then w ← w + Gs and Σ ← (I − GH)Σ(I − GH)ᵀ + GRGᵀ.
+//! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) −
+//! ĀΣĀᵀ)/N, G = ΣHᵀ(HΣHᵀ + R)⁻¹; then w ← w + Gs and Σ ← (I − GH)Σ(I − GH)ᵀ + GRGᵀ.
 //!
 #![doc = include_str!("../../../equations/kalman.html")]
 //!
 //! Where this differs from the note it began as, and why:
-//! * **The same data released c times** are not c independent samples of the population: the sampling part of R is
-//!   multiplied by c ([`PublicState::update`] has the proof).
-//! * **The draw** under a model (α, s²) is αm + s·g₀ + s²k(A)⁻¹(residual − s·g₀ − e), A = s²K + λI. Scaling a draw that is
-//!   conditioned on the *unscaled* residuals by s, as the note's words can be read, shrinks what the data say by s.
-//! * **h never falls**: by C² = tr S(h) the measured excess is h + C²(ḡ⁻² − 1)/tr E\[AAᵀ\] ≥ h, so the note's second
-//!   branch, h ← min(h, excess), never does anything. It is left out; no number moves.
-//! * K is the covariance of the factor FFᵀ that draws are made from; no kernel is evaluated inside the method.
+//! * **The same data released c times** are not c independent samples of the population: the
+//!   sampling part of R is multiplied by c ([`PublicState::update`] has the proof).
+//! * **The draw** under a model (α, s²) is αm + s·g₀ + s²k(A)⁻¹(residual − s·g₀ − e), A = s²K + λI.
+//!   Scaling a draw that is conditioned on the *unscaled* residuals by s, as the note's words can
+//!   be read, shrinks what the data say by s.
+//! * **h never falls**: by C² = tr S(h) the measured excess is h + C²(ḡ⁻² − 1)/tr E\[AAᵀ\] ≥ h, so
+//!   the note's second branch, h ← min(h, excess), never does anything. It is left out; no number
+//!   moves.
+//! * K is the covariance of the factor FFᵀ that draws are made from; no kernel is evaluated inside
+//!   the method.
 //!
-//! **A prior file** is published once, in two releases at round 0, by N contributors who choose no constant
-//! (`core/examples/publish.rs` has all of it):
-//! 1. Everybody: [`choose_landmarks`] on public candidates, [`Parameters::own_units`], [`draw_distinct_designs`], [`gram`],
-//!    [`kernel_rows`]. A contributor whose points are no candidates takes them as its own: [`landmark_rows`] and
-//!    [`kernel_rows`] of its points, and a [`Public`] of these without tables.
-//! 2. Contributor: [`standardise`] once; for each release [`contribution()`] with its terms and weights.
-//! 3. Publisher: a [`Filter`] in the [`Server`](crate::federated::Server) of every method, for each release open, uploads,
-//!    close, charge, receipt, release. A publisher who holds all studies computes step 2 too; nothing else changes.
+//! **A prior file** is published once, in two releases at round 0, by N contributors who choose no
+//! constant (`core/examples/publish.rs` has all of it):
+//! 1. Everybody: [`choose_landmarks`] on public candidates, [`Parameters::own_units`],
+//!    [`draw_distinct_designs`], [`gram`], [`kernel_rows`]. A contributor whose points are no
+//!    candidates takes them as its own: [`landmark_rows`] and [`kernel_rows`] of its points, and a
+//!    [`Public`] of these without tables.
+//! 2. Contributor: [`standardise`] once; for each release [`contribution()`] with its terms and
+//!    weights.
+//! 3. Publisher: a [`Filter`] in the [`Server`](crate::federated::Server) of every method, for each
+//!    release open, uploads, close, charge, receipt, release. A publisher who holds all studies
+//!    computes step 2 too; nothing else changes.
 //! 4. Anybody: [`Filter::replay`] of the released numbers has w, Σ and h to the last bit, and B.
 //!
 //! A release without the machines, step by step:

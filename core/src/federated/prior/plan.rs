@@ -1,16 +1,18 @@
 //! The budget of a federated prior: unsampled Gaussian releases of unequal multipliers.
 //!
-//! **Theorem.** Releases j = 1..J of multipliers z_j, fixed beforehand, each a Gaussian mechanism of sensitivity Δ_j and
-//! noise std z_jΔ_j where Δ_j may depend on earlier *releases*, are together μ-Gaussian differentially private with
-//! μ² = Σ 1/z_j²: exactly what one Gaussian of multiplier 1/μ costs.
+//! **Theorem.** Releases j = 1..J of multipliers z_j, fixed beforehand, each a Gaussian mechanism
+//! of sensitivity Δ_j and noise std z_jΔ_j where Δ_j may depend on earlier *releases*, are together
+//! μ-Gaussian differentially private with μ² = Σ 1/z_j²: exactly what one Gaussian of multiplier
+//! 1/μ costs.
 //!
-//! **Proof.** Given the releases before it, release j divided by Δ_j is a Gaussian mechanism of sensitivity 1 and std
-//! z_j, hence 1/z_j-GDP whatever those releases were; adaptive composition adds squares (Dong, Roth, Su 2022, corollary
-//! 2). ∎ Multipliers that are *chosen* from releases need a filter instead; see [`crate::privacy::budget`].
+//! **Proof.** Given the releases before it, release j divided by Δ_j is a Gaussian mechanism of
+//! sensitivity 1 and std z_j, hence 1/z_j-GDP whatever those releases were; adaptive composition
+//! adds squares (Dong, Roth, Su 2022, corollary 2). ∎ Multipliers that are *chosen* from releases
+//! need a filter instead; see [`crate::privacy::budget`].
 //!
-//! **Relation**: zero-out, [`NeighboringRelation::ReplaceSpecial`]: one agent's contributions are nothing in every
-//! release. Other agents act on releases and on their own data alone, so given the releases they contribute the same in
-//! both worlds.
+//! **Relation**: zero-out, [`NeighboringRelation::ReplaceSpecial`]: one agent's contributions are
+//! nothing in every release. Other agents act on releases and on their own data alone, so given the
+//! releases they contribute the same in both worlds.
 
 use super::error::{PriorError, exactly};
 use crate::math::Scalar;
@@ -41,7 +43,8 @@ pub fn mu_spent(multipliers: &[f64]) -> f64 {
     Scalar::sqrt(squares)
 }
 
-/// Multipliers that spend μ in shares ∝ `weights`: z_j = √(Σw/w_j)/μ, from above, so that Σ 1/z_j² ≤ μ².
+/// Multipliers that spend μ in shares ∝ `weights`: z_j = √(Σw/w_j)/μ, from above, so that Σ 1/z_j²
+/// ≤ μ².
 ///
 /// **Parameters**: μ > 0; `weights` > 0, equal ones for equal shares; `out` as long.
 ///
@@ -138,7 +141,8 @@ mod tests {
         );
     }
 
-    /// A Poisson sample of probability 1, as the other server charges everybody, costs what the event charged here costs.
+    /// A Poisson sample of probability 1, as the other server charges everybody, costs what the
+    /// event charged here costs.
     #[test]
     fn everybody_is_a_gaussian() {
         let q_is_one = Event::PoissonSampledGaussian {

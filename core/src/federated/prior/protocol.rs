@@ -16,7 +16,8 @@ use crate::random::RunSeed;
 pub const RELEASES_MAX: usize = 64;
 /// The most rounds T.
 const ROUNDS_MAX: u32 = 10_000;
-/// Factors of the models of a protocol, whatever it says ([`PriorProtocol::models`]): one for each variance.
+/// Factors of the models of a protocol, whatever it says ([`PriorProtocol::models`]): one for each
+/// variance.
 pub const LEVELS: usize = 5;
 /// ln of the prior weight of a model that is never drawn.
 const NEVER: f64 = -1e30;
@@ -46,8 +47,8 @@ impl Behaviour {
     };
 }
 
-/// Everything public that both sides of a federated prior compute with, apart from candidates and landmarks, which are
-/// named by their digests.
+/// Everything public that both sides of a federated prior compute with, apart from candidates and
+/// landmarks, which are named by their digests.
 ///
 /// **Example**: that of [`super::Member`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,7 +59,8 @@ pub struct PriorProtocol {
     pub rounds: u32,
     /// c₀, subtracted from every value that is observed, unit y.
     pub offset: f64,
-    /// Release j is made before the queries of round `release_rounds[j]` + 1; not decreasing, each below T.
+    /// Release j is made before the queries of round `release_rounds[j]` + 1; not decreasing, each
+    /// below T.
     pub release_rounds: heapless::Vec<u32, RELEASES_MAX>,
     /// Noise multipliers z_j, one for each release.
     pub noise_multipliers: heapless::Vec<f64, RELEASES_MAX>,
@@ -72,7 +74,8 @@ pub struct PriorProtocol {
     pub own_draw: OwnDraw,
     /// Share of the prior variance that the factor of joint own draws may lack, in [0, 1).
     pub prior_tolerance: f64,
-    /// [`candidates_digest`](super::super::exchange::candidates_digest) of the M landmarks of the Nyström features.
+    /// [`candidates_digest`](super::super::exchange::candidates_digest) of the M landmarks of the
+    /// Nyström features.
     pub landmarks: Digest,
     /// The public seed of the virtual designs.
     pub design_seed: RunSeed,
@@ -83,11 +86,11 @@ pub struct PriorProtocol {
 }
 
 impl PriorProtocol {
-    /// Refuses numbers that no federation has; those of the configuration are checked as it is made, those of the kernel
-    /// where it is.
+    /// Refuses numbers that no federation has; those of the configuration are checked as it is
+    /// made, those of the kernel where it is.
     ///
-    /// **Errors**: [`PriorError::Number`] naming the first outside its range; [`PriorError::Length`] for multipliers that
-    /// are not one for each release.
+    /// **Errors**: [`PriorError::Number`] naming the first outside its range;
+    /// [`PriorError::Length`] for multipliers that are not one for each release.
     pub fn check(&self) -> Result<(), PriorError> {
         let judge = |what, value: f64, holds: bool, admissible| {
             if holds {
@@ -169,11 +172,12 @@ impl PriorProtocol {
     }
 }
 
-/// Everything public that both sides of a campaign compute with: agents that search a space of named parameters, each in a
-/// unit of its own, make a prior file together. Candidates, landmarks, lengthscale and virtual designs are functions of
-/// the space alone; nobody chooses a constant.
+/// Everything public that both sides of a campaign compute with: agents that search a space of
+/// named parameters, each in a unit of its own, make a prior file together. Candidates, landmarks,
+/// lengthscale and virtual designs are functions of the space alone; nobody chooses a constant.
 ///
-/// An agent evaluates its first points, contributes what they say to every release, and then goes on with the posterior of all.
+/// An agent evaluates its first points, contributes what they say to every release, and then goes
+/// on with the posterior of all.
 ///
 /// ```
 /// use sordino_core::digest::Digest;
@@ -317,7 +321,8 @@ mod tests {
             filter.spent().unwrap().epsilon
         });
         let affords = |release, epsilon| protocol.plan().affords(release, epsilon, 1e-5).unwrap();
-        // A member that comes late has no more of the budget than one that was there from the beginning.
+        // A member that comes late has no more of the budget than one that was there from the
+        // beginning.
         assert!(affords(0, spent[1]) && affords(1, spent[1]) && !affords(2, spent[1]));
         assert!(affords(2, spent[2]) && !affords(3, f64::INFINITY));
         assert!(protocol.plan().affords(0, 1.0, 0.0).is_err());

@@ -1,4 +1,5 @@
-//! The public context of a federated prior: what everybody can compute from a seed and a list of candidates.
+//! The public context of a federated prior: what everybody can compute from a seed and a list of
+//! candidates.
 
 use super::super::public::columns;
 use super::config::Config;
@@ -12,8 +13,9 @@ use crate::linalg::{axpy, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::{Party, Purpose, RunSeed};
 
-/// What all parties share and nobody changes: the configuration, the features of the candidates, and tables of them. One of
-/// these exists only if its parts fit each other, so no party that borrows it checks them again.
+/// What all parties share and nobody changes: the configuration, the features of the candidates,
+/// and tables of them. One of these exists only if its parts fit each other, so no party that
+/// borrows it checks them again.
 ///
 /// ```
 /// use sordino_core::federated::prior::{Config, Parameters, PriorError, Public, Tables, draw_designs, gram};
@@ -51,13 +53,14 @@ pub struct Public<'a, T> {
 /// **Example**: that of [`Public`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a, T> {
-    /// F, a factor of the prior covariance over the candidates, K ≈ FFᵀ: D rows of as many numbers as it has columns. Empty:
-    /// K = ΦΦᵀ, which saves a device the second table and costs what the features cannot express.
+    /// F, a factor of the prior covariance over the candidates, K ≈ FFᵀ: D rows of as many numbers
+    /// as it has columns. Empty: K = ΦΦᵀ, which saves a device the second table and costs what the
+    /// features cannot express.
     pub prior_rows: &'a [T],
     /// Ḡ = ΦᵀΦ/D, M × M; see [`gram`]. Needed where the public state is updated, empty on an agent.
     pub gram: &'a [T],
-    /// V virtual designs, each as many candidates as an agent's initial points; see [`draw_designs`]. With `gram`, or not at
-    /// all.
+    /// V virtual designs, each as many candidates as an agent's initial points; see
+    /// [`draw_designs`]. With `gram`, or not at all.
     pub designs: &'a [u32],
 }
 
@@ -71,11 +74,13 @@ impl<T> Tables<'_, T> {
 }
 
 impl<'a, T: Scalar> Public<'a, T> {
-    /// Joins configuration, features and tables: the one place where they are held against each other.
+    /// Joins configuration, features and tables: the one place where they are held against each
+    /// other.
     ///
     /// **Parameters**: `feature_rows`, Φ, the features φ of every candidate: D rows of M numbers.
     ///
-    /// **Errors**: [`PriorError::Length`] naming what does not fit; [`PriorError::Candidate`] of designs.
+    /// **Errors**: [`PriorError::Length`] naming what does not fit; [`PriorError::Candidate`] of
+    /// designs.
     ///
     /// **Cost**: one look at every entry of the designs; lengths else.
     pub fn new(
@@ -216,8 +221,8 @@ pub fn gram<T: Scalar>(
     Ok(())
 }
 
-/// V designs of uniform candidates with replacement, from a public seed: design v by the stream (world, initial points,
-/// v), one word a point.
+/// V designs of uniform candidates with replacement, from a public seed: design v by the stream
+/// (world, initial points, v), one word a point.
 ///
 /// **Errors**: [`PriorError::Length`]; [`PriorError::Candidate`] if there is no candidate.
 pub fn draw_designs(
@@ -247,13 +252,16 @@ pub fn draw_designs(
     Ok(())
 }
 
-/// As [`draw_designs`], V designs of candidates that differ within a design: an agent that searches looks nowhere twice, and
-/// where candidates are few (a table of settings) repeats would make its virtual twin know less than it does. One word a
-/// point, by the algorithm of Floyd: every set of n candidates is equally likely.
+/// As [`draw_designs`], V designs of candidates that differ within a design: an agent that searches
+/// looks nowhere twice, and where candidates are few (a table of settings) repeats would make its
+/// virtual twin know less than it does. One word a point, by the algorithm of Floyd: every set of n
+/// candidates is equally likely.
 ///
-/// **Errors**: [`PriorError::Length`]; [`PriorError::Candidate`] if there are fewer candidates than points of a design.
+/// **Errors**: [`PriorError::Length`]; [`PriorError::Candidate`] if there are fewer candidates than
+/// points of a design.
 ///
-/// **Cost**: V·n words, V·n² comparisons. **Source**: Bentley and Floyd 1987, "A sample of brilliance".
+/// **Cost**: V·n words, V·n² comparisons. **Source**: Bentley and Floyd 1987, "A sample of
+/// brilliance".
 pub fn draw_distinct_designs(
     config: &Config,
     seed: RunSeed,
@@ -293,8 +301,8 @@ pub const fn nystrom_scratch_len(dim: usize, points: usize) -> usize {
     dim + points
 }
 
-/// The rows Φ of Nyström features on every candidate, D × M numbers. Inducing points are public: a regular grid in one
-/// or two dimensions.
+/// The rows Φ of Nyström features on every candidate, D × M numbers. Inducing points are public: a
+/// regular grid in one or two dimensions.
 ///
 /// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a row that is not finite.
 ///

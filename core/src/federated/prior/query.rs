@@ -1,16 +1,20 @@
-//! The query of a round: how far an agent's own data bear out the common draw, and where to look next.
+//! The query of a round: how far an agent's own data bear out the common draw, and where to look
+//! next.
 //!
-//! **Equation**, with m = Φw_t for the common draw w_t of the round and K = FFᵀ: under model (α, s²) the agent's function
-//! is αm + s·g, g ~ GP(0, K). Its weight is ∝ e^{prior}·N(yₙ; αmₙ, A), A = s²Kₙ + λI. One model is drawn by weight; then
-//! f = αm + F(sζ + s²Fₙᵀa), a = A⁻¹(yₙ − αmₙ − sFₙζ − e), ζ ~ N(0, I), e ~ N(0, λI) (Matheron's rule), and the query is
-//! the argmax of f; ties: lowest index.
+//! **Equation**, with m = Φw_t for the common draw w_t of the round and K = FFᵀ: under model (α,
+//! s²) the agent's function is αm + s·g, g ~ GP(0, K). Its weight is ∝ e^{prior}·N(yₙ; αmₙ, A), A =
+//! s²Kₙ + λI. One model is drawn by weight; then f = αm + F(sζ + s²Fₙᵀa), a = A⁻¹(yₙ − αmₙ − sFₙζ −
+//! e), ζ ~ N(0, I), e ~ N(0, λI) (Matheron's rule), and the query is the argmax of f; ties: lowest
+//! index.
 //!
 //! [`super::Factors`] hold L of LLᵀ = A for every s²; see there for the weights.
 //!
-//! **Numerics**: weights are formed in log space from the largest. With s² = .01 the covariance A is the best conditioned
-//! of all; with s² = 1 it is that of the agent's own Gaussian process, so `f32` suffices where it does there.
+//! **Numerics**: weights are formed in log space from the largest. With s² = .01 the covariance A
+//! is the best conditioned of all; with s² = 1 it is that of the agent's own Gaussian process, so
+//! `f32` suffices where it does there.
 //!
-//! **Privacy**: an agent's own data and public numbers; the query itself is visible to those who evaluate it.
+//! **Privacy**: an agent's own data and public numbers; the query itself is visible to those who
+//! evaluate it.
 //!
 //! **Source**: Wilson et al. 2020 for the update; the mixture of models is ours.
 
@@ -33,8 +37,8 @@ use crate::random::{Stream, normal};
 pub struct Draw<'d, T> {
     /// w_t, M numbers ([`super::PublicState::draw`]).
     pub weights: &'d [T],
-    /// m = Φw_t, D numbers ([`Draw::values_of`]), or none: a host that runs many agents computes it once a round, a device
-    /// never. The query is the same to the last bit.
+    /// m = Φw_t, D numbers ([`Draw::values_of`]), or none: a host that runs many agents computes it
+    /// once a round, a device never. The query is the same to the last bit.
     pub values: &'d [T],
 }
 
@@ -121,22 +125,25 @@ pub struct Query<T> {
     pub model: usize,
 }
 
-/// Numbers of scratch [`query()`] needs for n observations and a prior factor of R columns (M where there is none). At its
-/// end it leaves sζ + s²Fₙᵀa, R numbers (αw_t added where there is no factor).
+/// Numbers of scratch [`query()`] needs for n observations and a prior factor of R columns (M where
+/// there is none). At its end it leaves sζ + s²Fₙᵀa, R numbers (αw_t added where there is no
+/// factor).
 pub const fn query_scratch_len(observations: usize, rank: usize) -> usize {
     3 * observations + rank
 }
 
 /// The query of one agent.
 ///
-/// **Parameters**: `models` 1 to [`super::MODELS_MAX`]; `draw` of the round, or none: then the first model of trust 0 is
-/// used; `stream` the agent's own of the round: one word for the model, R normals for ζ, n for e; `factors` of earlier
-/// observations, which this extends; `scratch` of [`query_scratch_len`].
+/// **Parameters**: `models` 1 to [`super::MODELS_MAX`]; `draw` of the round, or none: then the
+/// first model of trust 0 is used; `stream` the agent's own of the round: one word for the model, R
+/// normals for ζ, n for e; `factors` of earlier observations, which this extends; `scratch` of
+/// [`query_scratch_len`].
 ///
 /// **Errors**: [`PriorError::Length`], [`PriorError::Number`], [`PriorError::Singular`].
 ///
-/// **Cost**: nR + n²/2 multiply-adds for every observation and level that `factors` lacks, n²/2 for every model, n² and
-/// 2nR for the draw; D·(M + R), D·R with the draw's values, D·M where there is no factor F.
+/// **Cost**: nR + n²/2 multiply-adds for every observation and level that `factors` lacks, n²/2 for
+/// every model, n² and 2nR for the draw; D·(M + R), D·R with the draw's values, D·M where there is
+/// no factor F.
 pub fn query<T: Scalar>(
     public: &Public<'_, T>,
     models: &[Model<T>],
@@ -224,8 +231,8 @@ pub fn query<T: Scalar>(
     })
 }
 
-/// argmax over the candidates of α·m(x) + F(x)·own. Without a factor F the draw's weights are added to `own`, which is
-/// one product instead of two.
+/// argmax over the candidates of α·m(x) + F(x)·own. Without a factor F the draw's weights are added
+/// to `own`, which is one product instead of two.
 fn maximize<T: Scalar>(
     public: &Public<'_, T>,
     draw: Option<&Draw<'_, T>>,

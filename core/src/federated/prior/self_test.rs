@@ -1,17 +1,19 @@
-//! The self-test of a prior file: does what was released speak for a function in common? Public, and free.
+//! The self-test of a prior file: does what was released speak for a function in common? Public,
+//! and free.
 //!
-//! **Equation**, summed over releases, each before its update, with s the mean innovation (the M released numbers divided by
-//! N), σ the noise of s, and w, Σ, h, κ, Ā, S(h), ḡ of that release:
-//! B ← B + ln N(s; 0, HΣHᵀ + σ²I + ḡ²(S(h) − ĀΣĀᵀ)/N) − ln N(s; −ḡĀw, σ²I + ḡ²S°/N), H = ḡĀ,
-//! S° = mean B_v[Φ_vΦ_vᵀ + λI]B_vᵀ.
+//! **Equation**, summed over releases, each before its update, with s the mean innovation (the M
+//! released numbers divided by N), σ the noise of s, and w, Σ, h, κ, Ā, S(h), ḡ of that release: B
+//! ← B + ln N(s; 0, HΣHᵀ + σ²I + ḡ²(S(h) − ĀΣĀᵀ)/N) − ln N(s; −ḡĀw, σ²I + ḡ²S°/N), H = ḡĀ, S° =
+//! mean B_v[Φ_vΦ_vᵀ + λI]B_vᵀ.
 //!
-//! **What it compares**: a population as the filter believes it, w* ~ N(w, Σ), against one without anything in common,
-//! whose agents have functions of their own around 0, N(0, I) each. Such agents' innovations d = B(y − Φw) have the mean
-//! −Āw and the scatter S°, so their mean s has the mean −ḡĀw: after a first release has moved w, the second one takes it
-//! back. B > 0 speaks for a common function.
+//! **What it compares**: a population as the filter believes it, w* ~ N(w, Σ), against one without
+//! anything in common, whose agents have functions of their own around 0, N(0, I) each. Such
+//! agents' innovations d = B(y − Φw) have the mean −Āw and the scatter S°, so their mean s has the
+//! mean −ḡĀw: after a first release has moved w, the second one takes it back. B > 0 speaks for a
+//! common function.
 //!
-//! **Privacy**: post-processing of releases and public numbers. Whoever has these computes the same bits
-//! ([`Filter::replay`](super::Filter::replay)), so nobody needs to believe a publisher's B.
+//! **Privacy**: post-processing of releases and public numbers. Whoever has these computes the same
+//! bits ([`Filter::replay`](super::Filter::replay)), so nobody needs to believe a publisher's B.
 
 use super::bound::judge_release;
 use super::config::Config;
@@ -34,15 +36,17 @@ pub const fn self_test_scratch_len(m: usize, n: usize) -> usize {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
-    /// What a decoded release, (Σ u·d, Σ γCu) with its noise, adds to the self-test B; between [`PublicState::prepare`] and
-    /// [`PublicState::update`] of that release, and of the same numbers.
+    /// What a decoded release, (Σ u·d, Σ γCu) with its noise, adds to the self-test B; between
+    /// [`PublicState::prepare`] and [`PublicState::update`] of that release, and of the same
+    /// numbers.
     ///
-    /// **Parameters**: `public` as of `prepare`; `released` M + 1 numbers; `noise_std` of each, in the same unit; `scratch`
-    /// of [`self_test_scratch_len`].
+    /// **Parameters**: `public` as of `prepare`; `released` M + 1 numbers; `noise_std` of each, in
+    /// the same unit; `scratch` of [`self_test_scratch_len`].
     ///
-    /// **Errors**: [`PriorError::NotPrepared`], [`PriorError::OtherConfig`], [`PriorError::Length`],
-    /// [`PriorError::Number`] for a release that is not finite, [`PriorError::Norm`] for one that [`PublicState::update`]
-    /// refuses as too long, [`PriorError::Singular`].
+    /// **Errors**: [`PriorError::NotPrepared`], [`PriorError::OtherConfig`],
+    /// [`PriorError::Length`], [`PriorError::Number`] for a release that is not finite,
+    /// [`PriorError::Norm`] for one that [`PublicState::update`] refuses as too long,
+    /// [`PriorError::Singular`].
     ///
     /// **Cost**: V·n·(2M² + n·M) + 4M³ multiply-adds for designs of n points.
     pub fn self_test(
@@ -122,7 +126,8 @@ fn unrelated_scatter<T: Scalar>(
     Ok(())
 }
 
-/// ln N(r; 0, Q + σ²I) without its constant, for the packed lower triangle of Q, which is spent, as `residual` is.
+/// ln N(r; 0, Q + σ²I) without its constant, for the packed lower triangle of Q, which is spent, as
+/// `residual` is.
 fn log_density<T: Scalar>(
     packed: &mut [T],
     variance: T,

@@ -1,7 +1,9 @@
-//! What a site of a campaign contributes, computed from its own points alone: on a device as on a host.
+//! What a site of a campaign contributes, computed from its own points alone: on a device as on a
+//! host.
 //!
-//! Candidates and virtual designs of a campaign take a megabyte of features, and serve to find what a release is made with:
-//! κ, C and w. A site that is told these needs neither. It keeps the landmarks (in flash), its points and its values.
+//! Candidates and virtual designs of a campaign take a megabyte of features, and serve to find what
+//! a release is made with: κ, C and w. A site that is told these needs neither. It keeps the
+//! landmarks (in flash), its points and its values.
 //!
 //! | step | what | here |
 //! |---|---|---|
@@ -10,10 +12,10 @@
 //! | each release | κ, C and w as they were announced | [`Opening::read`] |
 //! | each release | the joint vector (u·d, γCu) | [`OwnPoints::contribution`] |
 //!
-//! **Privacy**: whoever announces κ, C and w chooses how much a site's innovation is clipped and what is subtracted from its
-//! values, and no more: the joint vector is clipped as a whole to Δ = C√(1 + γ²) and rounded to integers of norm at most K
-//! before anything is added up, whatever κ, C and w are (theorem of [`contribution()`]). False numbers make a release
-//! useless and not dearer.
+//! **Privacy**: whoever announces κ, C and w chooses how much a site's innovation is clipped and
+//! what is subtracted from its values, and no more: the joint vector is clipped as a whole to Δ =
+//! C√(1 + γ²) and rounded to integers of norm at most K before anything is added up, whatever κ, C
+//! and w are (theorem of [`contribution()`]). False numbers make a release useless and not dearer.
 
 use super::config::Config;
 use super::constant::standardise;
@@ -37,12 +39,14 @@ pub const fn opening_len(m: usize) -> usize {
     m + 2
 }
 
-/// What a site keeps of n points: their features, the factor of their kernel, its standardised values.
+/// What a site keeps of n points: their features, the factor of their kernel, its standardised
+/// values.
 pub const fn own_points_len(observations: usize, m: usize) -> usize {
     observations * (m + observations + 2)
 }
 
-/// Scratch of [`OwnPoints::compute`] and of [`OwnPoints::contribution`] for n points and M features.
+/// Scratch of [`OwnPoints::compute`] and of [`OwnPoints::contribution`] for n points and M
+/// features.
 pub const fn own_points_scratch_len(observations: usize, m: usize) -> usize {
     let (rows, given) = (
         landmark_rows_scratch_len(m),
@@ -51,7 +55,8 @@ pub const fn own_points_scratch_len(observations: usize, m: usize) -> usize {
     if rows > given { rows } else { given }
 }
 
-/// What a release is made with, as far as a site needs it: functions of earlier releases, which the server announces.
+/// What a release is made with, as far as a site needs it: functions of earlier releases, which the
+/// server announces.
 ///
 /// ```
 /// use sordino_core::federated::prior::{Opening, PriorError};
@@ -70,8 +75,8 @@ pub struct Opening<'a, T> {
 impl<'a, T: Scalar> Opening<'a, T> {
     /// Reads κ, C and w, M + 2 numbers.
     ///
-    /// **Errors**: [`PriorError::Length`] for fewer than three; [`PriorError::Number`] for a κ or C that is not positive and
-    /// finite, and for a weight that is not finite.
+    /// **Errors**: [`PriorError::Length`] for fewer than three; [`PriorError::Number`] for a κ or C
+    /// that is not positive and finite, and for a weight that is not finite.
     pub fn read(numbers: &'a [T]) -> Result<Self, PriorError> {
         at_least("what a release is made with", numbers.len(), opening_len(1))?;
         let (ridge, clip_radius, weights) = (
@@ -168,12 +173,13 @@ pub struct Site<'a, T> {
 }
 
 impl<'a> Site<'a, f64> {
-    /// The numbers of this agreement with its landmarks, M points of `dim` coordinates in the unit box, in double precision as
-    /// they were agreed.
+    /// The numbers of this agreement with its landmarks, M points of `dim` coordinates in the unit
+    /// box, in double precision as they were agreed.
     ///
-    /// **Errors**: [`PriorError::Length`] for another number of landmarks; [`PriorError::OtherLandmarks`] for others than
-    /// those of the agreement; [`PriorError::TwoServers`], because nothing here hides a contribution; what is wrong with its
-    /// numbers.
+    /// **Errors**: [`PriorError::Length`] for another number of landmarks;
+    /// [`PriorError::OtherLandmarks`] for others than those of the agreement;
+    /// [`PriorError::TwoServers`], because nothing here hides a contribution; what is wrong with
+    /// its numbers.
     pub fn new(
         protocol: &'a CampaignProtocol,
         landmarks: &'a [f64],
@@ -219,7 +225,8 @@ impl<'a, T: Scalar> Site<'a, T> {
     }
 }
 
-/// A site's points and values, ready for every release. They stay as they are: a campaign's releases are of the same data.
+/// A site's points and values, ready for every release. They stay as they are: a campaign's
+/// releases are of the same data.
 ///
 /// **Example**: that of [`Site`].
 #[derive(Clone, Copy, Debug)]
@@ -231,13 +238,15 @@ pub struct OwnPoints<'a, T> {
 }
 
 impl<'a, T: Scalar> OwnPoints<'a, T> {
-    /// Computes what all releases need of n points in the unit box and their values, larger is better.
+    /// Computes what all releases need of n points in the unit box and their values, larger is
+    /// better.
     ///
-    /// **Parameters**: `points`, n × `dim` coordinates; `storage` of exactly [`own_points_len`] numbers, which it keeps;
-    /// `scratch` of at least [`own_points_scratch_len`].
+    /// **Parameters**: `points`, n × `dim` coordinates; `storage` of exactly [`own_points_len`]
+    /// numbers, which it keeps; `scratch` of at least [`own_points_scratch_len`].
     ///
-    /// **Errors**: [`PriorError::Length`], for fewer than [`POINTS_MIN`] values too; [`PriorError::Number`] for a coordinate
-    /// outside \[0, 1] or a value that is not finite; [`PriorError::Singular`] for landmarks that coincide.
+    /// **Errors**: [`PriorError::Length`], for fewer than [`POINTS_MIN`] values too;
+    /// [`PriorError::Number`] for a coordinate outside \[0, 1] or a value that is not finite;
+    /// [`PriorError::Singular`] for landmarks that coincide.
     ///
     /// **Cost**: M³/3 + nM² flops and nM + n² covariances.
     pub fn compute(
@@ -297,7 +306,8 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
     ///
     /// **Parameters**: `scratch` of at least [`own_points_scratch_len`].
     ///
-    /// **Errors**: as of [`contribution()`]: after [`PriorError::Singular`] the site sends nothing to this release.
+    /// **Errors**: as of [`contribution()`]: after [`PriorError::Singular`] the site sends nothing
+    /// to this release.
     ///
     /// **Cost**: that of [`contribution()`] for n observations with a factor of n columns.
     pub fn contribution(

@@ -1,37 +1,44 @@
-//! The public posterior N(w, Σ) of the population's weights and the heterogeneity h: release steps 1, 3, 4 and 5.
+//! The public posterior N(w, Σ) of the population's weights and the heterogeneity h: release steps
+//! 1, 3, 4 and 5.
 //!
-//! **Model**: the population has weights w* ~ N(w, Σ); agent n has w* + δₙ, δₙ ~ N(0, hI); it looks at a random design v
-//! and observes y = Φ_v(w* + δₙ) + noise of variance λ.
+//! **Model**: the population has weights w* ~ N(w, Σ); agent n has w* + δₙ, δₙ ~ N(0, hI); it looks
+//! at a random design v and observes y = Φ_v(w* + δₙ) + noise of variance λ.
 //!
-//! **Equation**, step 1, with p = tr(ḠΣ)/tr Ḡ + h, κ = λ/p, B_v = Φ_vᵀ(K_v + κI)⁻¹, A_v = B_vΦ_v, means over V designs:
-//! Ā = mean A_v; S(h) = mean \[A_v(Σ + hI)A_vᵀ + λB_vB_vᵀ\]; C = √tr S(h), the root mean square of an innovation's norm.
+//! **Equation**, step 1, with p = tr(ḠΣ)/tr Ḡ + h, κ = λ/p, B_v = Φ_vᵀ(K_v + κI)⁻¹, A_v = B_vΦ_v,
+//! means over V designs: Ā = mean A_v; S(h) = mean \[A_v(Σ + hI)A_vᵀ + λB_vB_vᵀ\]; C = √tr S(h),
+//! the root mean square of an innovation's norm.
 //!
-//! Where the constant is projected out ([`Constant::Projected`](super::Constant::Projected)) B_v = Φ_vᵀP(K_v + κI), and p is
-//! at least 1e-3.
+//! Where the constant is projected out ([`Constant::Projected`](super::Constant::Projected)) B_v =
+//! Φ_vᵀP(K_v + κI), and p is at least 1e-3.
 //!
-//! **Theorem** (step 4). For dₙ = A_v(w* − w + δₙ) + B_v·noise with independent designs, the mean s = Σ ḡdₙ/N + noise of
-//! std σ has Cov(s, w*) = ḡĀΣ and Cov(s) = HΣHᵀ + R, H = ḡĀ, R = σ²I + ḡ²(S(h) − ĀΣĀᵀ)/N, and the Kalman step with
-//! these is the best linear estimate of w* from all releases' s. **Proof.** E\[dₙ | w*\] = Ā(w* − w), hence the first.
-//! Cov(dₙ) = S(h), and Cov(dₙ, dₘ) = ĀΣĀᵀ for n ≠ m, since designs, deviations and noise of two agents are independent
-//! given w*; so Cov(Σdₙ/N) = ĀΣĀᵀ + (S(h) − ĀΣĀᵀ)/N. ∎ Taking u as its mean ḡ for every agent, and designs of later rounds
-//! as initial ones, is an approximation: utility rests on it, privacy does not.
+//! **Theorem** (step 4). For dₙ = A_v(w* − w + δₙ) + B_v·noise with independent designs, the mean
+//! s = Σ ḡdₙ/N + noise of std σ has Cov(s, w*) = ḡĀΣ and Cov(s) = HΣHᵀ + R, H = ḡĀ, R = σ²I +
+//! ḡ²(S(h) − ĀΣĀᵀ)/N, and the Kalman step with these is the best linear estimate of w* from all
+//! releases' s. **Proof.** E\[dₙ | w*\] = Ā(w* − w), hence the first. Cov(dₙ) = S(h), and Cov(dₙ,
+//! dₘ) = ĀΣĀᵀ for n ≠ m, since designs, deviations and noise of two agents are independent given
+//! w*; so Cov(Σdₙ/N) = ĀΣĀᵀ + (S(h) − ĀΣĀᵀ)/N. ∎ Taking u as its mean ḡ for every agent, and
+//! designs of later rounds as initial ones, is an approximation: utility rests on it, privacy does
+//! not.
 //!
-//! **Repeats.** Releases of the same data share their sampling error, of covariance E = ḡ²(S(h) − ĀΣĀᵀ)/N; only their
-//! noises are independent. With R_j = σ²I + c·E for each of c such releases, their fusion has error covariance
-//! (Σ_j R_j⁻¹)⁻¹ = R_j/c = σ²I/c + E, which is that of their mean, the best there is of c measurements x + e + noise_j:
-//! exact while Ā, S and ḡ stay as they are between the c releases. Without the factor a filter that meets no noise
-//! believes the sample of agents to be c times as large as it is.
+//! **Repeats.** Releases of the same data share their sampling error, of covariance E = ḡ²(S(h) −
+//! ĀΣĀᵀ)/N; only their noises are independent. With R_j = σ²I + c·E for each of c such releases,
+//! their fusion has error covariance (Σ_j R_j⁻¹)⁻¹ = R_j/c = σ²I/c + E, which is that of their
+//! mean, the best there is of c measurements x + e + noise_j: exact while Ā, S and ḡ stay as they
+//! are between the c releases. Without the factor a filter that meets no noise believes the sample
+//! of agents to be c times as large as it is.
 //!
-//! **Bounds of h.** Where hardly anybody answers, ḡ stands at its floor .1 and step 5 multiplies h by about 1/ḡ² = 100 at
-//! every release.
-//! * h ≤ N/2⁻²³, in members of every precision. **Theorem.** A release changes no eigenvalue of Σ ⪯ I by more than a
-//!   fraction N/h. **Proof.** Both mean A_vΣA_vᵀ ⪰ ĀΣĀᵀ and mean A_vA_vᵀ ⪰ ĀĀᵀ, since a scatter around a mean is not negative; so
-//!   R ⪰ ḡ²(S(h) − ĀΣĀᵀ)/N ⪰ (h/N)HHᵀ, HᵀR⁻¹H ⪯ (N/h)I, and Σ'⁻¹ = Σ⁻¹ + HᵀR⁻¹H ⪯ (1 + N/h)Σ⁻¹. ∎ From the bound on
-//!   posterior and prior are one to f32's precision, and a larger h says nothing more.
-//! * κ ≥ nε·tr Ḡ, n the points of a design and ε the member's precision, unless κ is smaller without h. tr Ḡ is the mean of
-//!   K_v's diagonal, and a smaller ridge is lost in the rounding of K_v + κI, which then has no factor. In f64 hardly
-//!   any is that small; in f32 it is from h of some thousands on, where functions have hardly anything in common. The theorem above
-//!   holds for every κ: A_v and S are computed with the member's own.
+//! **Bounds of h.** Where hardly anybody answers, ḡ stands at its floor .1 and step 5 multiplies h
+//! by about 1/ḡ² = 100 at every release.
+//! * h ≤ N/2⁻²³, in members of every precision. **Theorem.** A release changes no eigenvalue of Σ ⪯
+//!   I by more than a fraction N/h. **Proof.** Both mean A_vΣA_vᵀ ⪰ ĀΣĀᵀ and mean A_vA_vᵀ ⪰ ĀĀᵀ,
+//!   since a scatter around a mean is not negative; so R ⪰ ḡ²(S(h) − ĀΣĀᵀ)/N ⪰ (h/N)HHᵀ, HᵀR⁻¹H ⪯
+//!   (N/h)I, and Σ'⁻¹ = Σ⁻¹ + HᵀR⁻¹H ⪯ (1 + N/h)Σ⁻¹. ∎ From the bound on posterior and prior are
+//!   one to f32's precision, and a larger h says nothing more.
+//! * κ ≥ nε·tr Ḡ, n the points of a design and ε the member's precision, unless κ is smaller
+//!   without h. tr Ḡ is the mean of K_v's diagonal, and a smaller ridge is lost in the rounding of
+//!   K_v + κI, which then has no factor. In f64 hardly any is that small; in f32 it is from h of
+//!   some thousands on, where functions have hardly anything in common. The theorem above holds for
+//!   every κ: A_v and S are computed with the member's own.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +87,8 @@ pub struct Terms<T> {
     pub response: T,
 }
 
-/// w, Σ and h, and the moments of the release that is prepared. A few words; its numbers are `storage`.
+/// w, Σ and h, and the moments of the release that is prepared. A few words; its numbers are
+/// `storage`.
 ///
 /// **Example**: that of [the module](super).
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +120,8 @@ fn parts<T>(storage: &mut [T], m: usize) -> Parts<'_, T> {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
-    /// Before any release: w = 0, Σ = I, h = 0. `storage` holds [`storage_len`] numbers, whose content is ignored.
+    /// Before any release: w = 0, Σ = I, h = 0. `storage` holds [`storage_len`] numbers, whose
+    /// content is ignored.
     ///
     /// **Errors**: [`PriorError::Length`].
     pub fn new(config: Config, mut storage: S) -> Result<Self, PriorError> {
@@ -133,10 +142,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         })
     }
 
-    /// The posterior whose w and Σ `storage` already holds, as an earlier one left it; no release is prepared.
+    /// The posterior whose w and Σ `storage` already holds, as an earlier one left it; no release
+    /// is prepared.
     ///
-    /// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a stored number that no posterior has: h below 0,
-    /// ḡ outside [.1, 1], a variance that is not positive, anything that is not finite.
+    /// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a stored number that no
+    /// posterior has: h below 0, ḡ outside [.1, 1], a variance that is not positive, anything that
+    /// is not finite.
     pub fn resume(
         config: Config,
         heterogeneity: T,
@@ -200,8 +211,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         part(self.storage.as_ref(), m + 2 * m * m, m * m)
     }
 
-    /// h, variance of an agent's own weights around the population's, in prior variances of a weight: 0 to N·2²³: beyond
-    /// it a release tells posterior from prior in no f32.
+    /// h, variance of an agent's own weights around the population's, in prior variances of a
+    /// weight: 0 to N·2²³: beyond it a release tells posterior from prior in no f32.
     pub fn heterogeneity(&self) -> T {
         self.heterogeneity
     }
@@ -244,7 +255,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         } = parts(self.storage.as_mut(), m);
         let total = trace(gram, m);
         let common = mean_variance(gram, covariance, m, total);
-        // With a variance beyond this the ridge is lost in the rounding of the matrix that it is added to.
+        // With a variance beyond this the ridge is lost in the rounding of the matrix that it is
+        // added to.
         let resolved = noise_variance / (T::from_u32(p.initial_points) * T::EPSILON * total);
         let ridge = p
             .constant
@@ -294,16 +306,19 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         Ok(terms)
     }
 
-    /// Steps 3 to 5: takes a decoded release, (Σ u·d, Σ γCu) with its noise, into w, Σ and h. Spends the terms.
+    /// Steps 3 to 5: takes a decoded release, (Σ u·d, Σ γCu) with its noise, into w, Σ and h.
+    /// Spends the terms.
     ///
-    /// **Parameters**: `released` M + 1 numbers; `noise_std` σ of each, that of all servers, in the same unit; `repeats` c ≥ 1,
-    /// how many releases are made of the same data ([`super::repeats`]); `scratch` of [`scratch_len`].
+    /// **Parameters**: `released` M + 1 numbers; `noise_std` σ of each, that of all servers, in the
+    /// same unit; `repeats` c ≥ 1, how many releases are made of the same data
+    /// ([`super::repeats`]); `scratch` of [`scratch_len`].
     ///
-    /// **Errors**: [`PriorError::NotPrepared`], [`PriorError::Length`], [`PriorError::Number`] for a release that is not
-    /// finite, or after which the posterior would not be (what [`PublicState::resume`] refuses); [`PriorError::Norm`] unless
-    /// ‖released‖ ≤ (N·Δ + σ(√(M + 1) + 9))·(1 + 2⁻⁹), Δ = C√(1 + γ²), which is longer than N contributions and their noise
-    /// can be: a release of honest servers is refused with probability at most 2.6e-18; [`PriorError::Singular`]. w, Σ, h
-    /// and the terms are as before then.
+    /// **Errors**: [`PriorError::NotPrepared`], [`PriorError::Length`], [`PriorError::Number`] for
+    /// a release that is not finite, or after which the posterior would not be (what
+    /// [`PublicState::resume`] refuses); [`PriorError::Norm`] unless ‖released‖ ≤ (N·Δ +
+    /// σ(√(M + 1) + 9))·(1 + 2⁻⁹), Δ = C√(1 + γ²), which is longer than N contributions and their
+    /// noise can be: a release of honest servers is refused with probability at most 2.6e-18;
+    /// [`PriorError::Singular`]. w, Σ, h and the terms are as before then.
     ///
     /// **Cost**: about 6.5M³ multiply-adds.
     pub fn update(
@@ -331,7 +346,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let mut step = Step::split(scratch, m);
         step.gain(&parts, clip, sampling, std * std)?;
         step.apply(&parts, clip, released, agents);
-        // C² = tr S(h) = tr S(0) + h·response, so ((C/ḡ)² − tr S(0))/response = h + C²(ḡ⁻² − 1)/response.
+        // C² = tr S(h) = tr S(0) + h·response, so ((C/ḡ)² − tr S(0))/response = h + C²(ḡ⁻² −
+        // 1)/response.
         let mut heterogeneity = self.heterogeneity;
         if clip < T::from_f64(CLIPPED) {
             let radius = terms.clip_radius;
@@ -351,11 +367,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         Ok(())
     }
 
-    /// A draw w + Lξ with LLᵀ = Σ into `out`, M numbers: one for all agents, from a public stream of the round.
+    /// A draw w + Lξ with LLᵀ = Σ into `out`, M numbers: one for all agents, from a public stream
+    /// of the round.
     ///
     /// **Parameters**: `scratch` of M(M + 1)/2 numbers.
     ///
-    /// **Errors**: [`PriorError::Length`]; [`PriorError::Singular`] if Σ has no factor even with jitter.
+    /// **Errors**: [`PriorError::Length`]; [`PriorError::Singular`] if Σ has no factor even with
+    /// jitter.
     ///
     /// **Cost**: M³/3 flops, M normals. **Privacy**: post-processing.
     pub fn draw(
@@ -430,8 +448,8 @@ fn trace<T: Scalar>(gram: &[T], m: usize) -> T {
     total
 }
 
-/// tr(ḠΣ)/tr Ḡ: the posterior variance of the population's function, averaged over the candidates, per unit of prior
-/// variance; `total` is tr Ḡ.
+/// tr(ḠΣ)/tr Ḡ: the posterior variance of the population's function, averaged over the candidates,
+/// per unit of prior variance; `total` is tr Ḡ.
 fn mean_variance<T: Scalar>(gram: &[T], covariance: &[T], m: usize, total: T) -> T {
     let mut weighted = T::ZERO;
     for (g, c) in gram.chunks_exact(m).zip(covariance.chunks_exact(m)) {

@@ -1,5 +1,5 @@
-//! What a device stores of a member, and how the member goes on after a reset: its state, its releases and its log are in
-//! flash, its posterior is made of the releases again.
+//! What a device stores of a member, and how the member goes on after a reset: its state, its
+//! releases and its log are in flash, its posterior is made of the releases again.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,9 @@ impl<T: Scalar + Serialize + DeserializeOwned> Stored for MemberState<T> {
     const BODY_MAX: usize = AgentState::BODY_MAX + 2 * varint_max(32) + 2 * T::BYTES;
 }
 
-/// The numbers of a release, N of them at most, or a part of them: written before a member learns them. None where an epoch
-/// ended without a release, so that a slot which lost its numbers is not taken for one.
+/// The numbers of a release, N of them at most, or a part of them: written before a member learns
+/// them. None where an epoch ended without a release, so that a slot which lost its numbers is not
+/// taken for one.
 ///
 /// ```
 /// use sordino_core::federated::prior::Released;
@@ -83,14 +84,15 @@ impl<'a, T: Scalar> MemberStorage<'a, T> {
         })
     }
 
-    /// Makes the posterior of a stored state again, of the releases that it had learned, in their order and with the code of
-    /// the first time: the same bits. To be called before [`Member::attach`](super::Member::attach).
+    /// Makes the posterior of a stored state again, of the releases that it had learned, in their
+    /// order and with the code of the first time: the same bits. To be called before
+    /// [`Member::attach`](super::Member::attach).
     ///
-    /// **Parameters**: `read` puts the numbers of release j into a slice of that length and says whether there was one. It is
-    /// asked for the releases of all frames that the state has taken.
+    /// **Parameters**: `read` puts the numbers of release j into a slice of that length and says
+    /// whether there was one. It is asked for the releases of all frames that the state has taken.
     ///
-    /// **Errors**: those of `read`; [`MemberError::Learn`], [`MemberError::Agent`] for what does not fit;
-    /// [`MemberError::Releases`] if these are not the releases that the state had learned.
+    /// **Errors**: those of `read`; [`MemberError::Learn`], [`MemberError::Agent`] for what does
+    /// not fit; [`MemberError::Releases`] if these are not the releases that the state had learned.
     ///
     /// **Cost**: that of each release the first time.
     ///

@@ -8,11 +8,13 @@ use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 
 impl<T: Scalar, M: Estimator<T>> Server<'_, T, M> {
-    /// Adds what a leader opened of two servers' shares ([`crate::federated::shares`]), with the helper's noise in it.
+    /// Adds what a leader opened of two servers' shares ([`crate::federated::shares`]), with the
+    /// helper's noise in it.
     ///
-    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Answers`] for one too many;
-    /// [`ServerError::Partial`] for another broadcast, for a wrong length or too many agents, and for numbers that their
-    /// agents cannot have sent, noise included: a mask is wrong, or an agent lied. Nothing changed then.
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Answers`] for
+    /// one too many; [`ServerError::Partial`] for another broadcast, for a wrong length or too many
+    /// agents, and for numbers that their agents cannot have sent, noise included: a mask is wrong,
+    /// or an agent lied. Nothing changed then.
     pub fn take(&mut self, opened: Opened<'_>) -> Result<(), ServerError> {
         let (opening, encoding) = self.collecting("take")?;
         let (broadcast, answers) = (opening.broadcast, self.state.answers + 1);

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::snapshot::{Stored, varint_max};
 
-/// The next mask of an agent in a run that was not used yet. An agent stores it ([`Store`]) and goes on from there.
+/// The next mask of an agent in a run that was not used yet. An agent stores it ([`Store`]) and
+/// goes on from there.
 ///
 /// Not `Clone`: two copies would give the same mask to two vectors.
 ///
@@ -17,8 +18,8 @@ use crate::snapshot::{Stored, varint_max};
 /// # }
 /// ```
 ///
-/// **Privacy**: the difference of two shares under one mask is the difference of two contributions, without any noise. An agent
-/// whose storage is set back to an older state must take a new key.
+/// **Privacy**: the difference of two shares under one mask is the difference of two contributions,
+/// without any noise. An agent whose storage is set back to an older state must take a new key.
 ///
 /// **Example**: that of [the module](super).
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,8 +43,8 @@ pub trait Store {
     /// Why nothing could be stored.
     type Error;
 
-    /// Stores what [`Attempts`] says now. An `Ok` is a promise: whatever happens to this machine, it never goes on from an
-    /// earlier one.
+    /// Stores what [`Attempts`] says now. An `Ok` is a promise: whatever happens to this machine,
+    /// it never goes on from an earlier one.
     ///
     /// **Errors**: the store's own; the attempt is not used then.
     fn store(&mut self, attempts: &Attempts) -> Result<(), Self::Error>;
@@ -118,7 +119,8 @@ impl Attempts {
         }
     }
 
-    /// The same once more, for a [`Store`] that keeps it. What is read back takes the place of this one.
+    /// The same once more, for a [`Store`] that keeps it. What is read back takes the place of this
+    /// one.
     pub const fn again(&self) -> Self {
         Attempts {
             run: self.run,
@@ -134,7 +136,8 @@ impl Attempts {
 
     /// The next attempt for an epoch, once it is stored that it is used.
     ///
-    /// **Errors**: [`ReserveError`]. After [`ReserveError::Store`] the attempt counts as used here too.
+    /// **Errors**: [`ReserveError`]. After [`ReserveError::Store`] the attempt counts as used here
+    /// too.
     pub fn reserve<S: Store>(
         &mut self,
         epoch: u32,
@@ -207,7 +210,8 @@ mod tests {
             attempts.reserve(3, &mut store),
             Err(ReserveError::Past { epoch: 3, last: 4 })
         );
-        // What could not be stored is not used, and not used again either: it may have been stored after all.
+        // What could not be stored is not used, and not used again either: it may have been stored
+        // after all.
         store.1 = true;
         assert_eq!(
             attempts.reserve(4, &mut store),

@@ -1,4 +1,5 @@
-//! The helper's side of one epoch: masks are summed, the charge is written down, and only then is noise drawn.
+//! The helper's side of one epoch: masks are summed, the charge is written down, and only then is
+//! noise drawn.
 
 use core::fmt;
 
@@ -12,10 +13,12 @@ use crate::privacy::mechanism::gaussian::GridGaussian;
 use crate::privacy::{Charge, Receipt};
 use crate::random::{NoiseSource, Nonce, Provenance, SourceKind};
 
-/// A helper that adds up the masks of one epoch. Its sums and its noise are wiped when it is dropped.
+/// A helper that adds up the masks of one epoch. Its sums and its noise are wiped when it is
+/// dropped.
 ///
-/// **Privacy**: the caller answers **once** for a run and an epoch: it stores the answer before it sends it, and sends the same
-/// again. A second answer with other noise, or for another set, is another release of the same contributions.
+/// **Privacy**: the caller answers **once** for a run and an epoch: it stores the answer before it
+/// sends it, and sends the same again. A second answer with other noise, or for another set, is
+/// another release of the same contributions.
 ///
 /// **Example**: that of [the module](super).
 pub struct HelperRelease<'a> {
@@ -43,8 +46,8 @@ impl fmt::Debug for HelperRelease<'_> {
 impl<'a> HelperRelease<'a> {
     /// Before the first agent, in storage that may hold anything.
     ///
-    /// **Parameters**: `mechanism` of the epoch as the helper knows it, not as a leader says; `sums` and `noise` as long as a
-    /// contribution.
+    /// **Parameters**: `mechanism` of the epoch as the helper knows it, not as a leader says;
+    /// `sums` and `noise` as long as a contribution.
     ///
     /// **Errors**: [`ShareError::Sampled`], [`ShareError::Length`], [`ShareError::Noise`].
     pub fn open<S: NoiseSource>(
@@ -83,7 +86,8 @@ impl<'a> HelperRelease<'a> {
 
     /// Adds the mask of an agent in the leader's set.
     ///
-    /// **Errors**: [`ShareError::Order`] for an agent that does not come after those before it; nothing was added.
+    /// **Errors**: [`ShareError::Order`] for an agent that does not come after those before it;
+    /// nothing was added.
     pub fn add(&mut self, contributor: Contributor, key: &HelperKey) -> Result<(), ShareError> {
         contributor.follows(self.last)?;
         key.mask(&self.run, self.epoch, contributor.attempt, self.modulus)
@@ -114,11 +118,13 @@ impl Drop for HelperRelease<'_> {
 pub struct ChargedHelper<'a>(HelperRelease<'a>);
 
 impl ChargedHelper<'_> {
-    /// Draws the noise and writes Σr + ⌊2ᵐG⌋, little-endian. The receipt is spent, also by a refusal.
+    /// Draws the noise and writes Σr + ⌊2ᵐG⌋, little-endian. The receipt is spent, also by a
+    /// refusal.
     ///
     /// **Parameters**: `answer` of [`Modulus::share_len`] bytes.
     ///
-    /// **Errors**: [`ShareError::Length`], [`ShareError::OtherReceipt`], [`ShareError::Noise`]; nothing was written then.
+    /// **Errors**: [`ShareError::Length`], [`ShareError::OtherReceipt`], [`ShareError::Noise`];
+    /// nothing was written then.
     pub fn answer<S: NoiseSource>(
         self,
         receipt: Receipt<S::Provenance>,

@@ -1,7 +1,8 @@
-//! What an agent of two servers sends: its contribution behind a mask, with the number of that mask.
+//! What an agent of two servers sends: its contribution behind a mask, with the number of that
+//! mask.
 //!
-//! **Format**: attempt (4 bytes, little-endian) ‖ share ([`Modulus::share_len`] bytes). On a link it follows a frame without
-//! numbers.
+//! **Format**: attempt (4 bytes, little-endian) ‖ share ([`Modulus::share_len`] bytes). On a link
+//! it follows a frame without numbers.
 
 use core::fmt;
 
@@ -105,7 +106,8 @@ impl<E: core::error::Error + 'static> core::error::Error for HideError<E> {
 }
 
 impl Modulus {
-    /// The modulus of a release with this encoding, the same for agents and both servers; nothing for a mean without noise.
+    /// The modulus of a release with this encoding, the same for agents and both servers; nothing
+    /// for a mean without noise.
     pub fn of<E: Encoding>(encoding: &E) -> Option<Modulus> {
         encoding
             .mechanism()
@@ -122,14 +124,15 @@ impl AgentKey {
     /// Hides a contribution behind a mask that was never used, and stores first that it is.
     ///
     /// **Parameters**: `attempts` those of this key, as they were last stored; `integers` of
-    /// [`Encoding::sums_len`] numbers, whatever they hold; `out` of [`Modulus::hidden_len`] bytes or more, at
-    /// [`Modulus::of`] the encoding.
+    /// [`Encoding::sums_len`] numbers, whatever they hold; `out` of [`Modulus::hidden_len`] bytes
+    /// or more, at [`Modulus::of`] the encoding.
     ///
-    /// **Errors**: [`HideError`]. `out` is as it was, and only after [`HideError::Reserve`] with a store's error and
-    /// [`ShareError::TooLarge`] is an attempt spent. Numbers that are too long are clipped, numbers that are none count as zero:
-    /// that is no error.
+    /// **Errors**: [`HideError`]. `out` is as it was, and only after [`HideError::Reserve`] with a
+    /// store's error and [`ShareError::TooLarge`] is an attempt spent. Numbers that are too long
+    /// are clipped, numbers that are none count as zero: that is no error.
     ///
-    /// **Privacy**: the integers are wiped in any case. Asked again for the same epoch it takes another mask.
+    /// **Privacy**: the integers are wiped in any case. Asked again for the same epoch it takes
+    /// another mask.
     ///
     /// **Example**: that of [`Contribution`].
     pub fn hide<T: Scalar, E: Encoding, S: Store>(
@@ -166,7 +169,8 @@ impl AgentKey {
             .and_then(|out| out.split_first_chunk_mut())
             .ok_or(short)?;
         integers.fill(0);
-        // Clipped if too long, zero if no number: the norm is checked in integers, by the agent itself.
+        // Clipped if too long, zero if no number: the norm is checked in integers, by the agent
+        // itself.
         if let Err(error) = encoding.add_if(true, 0, numbers, integers) {
             integers.zeroize();
             return Err(HideError::Encode(error));

@@ -1,8 +1,9 @@
-//! Keys: one agreement of X25519 for an agent in a whole run, and a key for each mask by HKDF-SHA-256.
+//! Keys: one agreement of X25519 for an agent in a whole run, and a key for each mask by
+//! HKDF-SHA-256.
 //!
-//! **Equation**: PRK = HKDF-Extract(salt = "sordino shares 1", X25519(a, B) ‖ A ‖ B) for the agent's key pair (a, A) and the
-//! helper's (b, B); key of a mask = HKDF-Expand(PRK, run ‖ epoch ‖ attempt ‖ bits, 32), numbers little-endian, four bytes
-//! each, the last one byte.
+//! **Equation**: PRK = HKDF-Extract(salt = "sordino shares 1", X25519(a, B) ‖ A ‖ B) for the
+//! agent's key pair (a, A) and the helper's (b, B); key of a mask = HKDF-Expand(PRK, run ‖ epoch ‖
+//! attempt ‖ bits, 32), numbers little-endian, four bytes each, the last one byte.
 //!
 //! **Source**: RFC 7748 (X25519, and its check for an all-zero result), RFC 5869 (HKDF).
 
@@ -113,7 +114,8 @@ impl Common {
     }
 }
 
-/// What an agent has in common with the helper: masks for attempts that were stored. Prints nothing of it.
+/// What an agent has in common with the helper: masks for attempts that were stored. Prints nothing
+/// of it.
 ///
 /// **Example**: that of [the module](super).
 pub struct AgentKey(Common);
@@ -132,8 +134,8 @@ impl AgentKey {
     }
 }
 
-/// What a helper has in common with one agent. It makes no masks to hide anything with: [`super::HelperRelease`] adds them up.
-/// Prints nothing of it.
+/// What a helper has in common with one agent. It makes no masks to hide anything with:
+/// [`super::HelperRelease`] adds them up. Prints nothing of it.
 ///
 /// **Example**: that of [the module](super).
 pub struct HelperKey(Common);

@@ -1,6 +1,7 @@
 //! A mask: as many words of ChaCha20 as a contribution has numbers, for one vector.
 //!
-//! **Source**: RFC 8439, block counter from 0, a nonce of zeros: the key serves one mask. Words are little-endian.
+//! **Source**: RFC 8439, block counter from 0, a nonce of zeros: the key serves one mask. Words are
+//! little-endian.
 
 use core::fmt;
 
@@ -53,12 +54,14 @@ impl Mask {
         }
     }
 
-    /// x − r into `share`, little-endian; returns the attempt, which goes with it. The integers are wiped.
+    /// x − r into `share`, little-endian; returns the attempt, which goes with it. The integers are
+    /// wiped.
     ///
-    /// **Parameters**: `integers` the contribution, as the agent's own encoder checked it; `share` of
-    /// [`Modulus::share_len`] bytes.
+    /// **Parameters**: `integers` the contribution, as the agent's own encoder checked it; `share`
+    /// of [`Modulus::share_len`] bytes.
     ///
-    /// **Errors**: [`ShareError::Length`], [`ShareError::TooLarge`]; the mask is spent and the integers are wiped all the same.
+    /// **Errors**: [`ShareError::Length`], [`ShareError::TooLarge`]; the mask is spent and the
+    /// integers are wiped all the same.
     pub fn split(self, integers: &mut [i64], share: &mut [u8]) -> Result<u32, ShareError> {
         let attempt = self.attempt;
         let split = self.hide(integers, share);

@@ -1,8 +1,9 @@
 //! **Two servers** that do not collude, in the place of one that is trusted: sums of *shares*.
 //!
-//! An agent's contribution is a vector x of integers whose norm its own device has checked. It sends x − r to the *leader*,
-//! where r is a mask that the agent and the *helper* derive from a common key; the helper hears nothing from agents. A
-//! sum is opened by the helper's answer: the sum of the masks plus noise of its own.
+//! An agent's contribution is a vector x of integers whose norm its own device has checked. It
+//! sends x − r to the *leader*, where r is a mask that the agent and the *helper* derive from a
+//! common key; the helper hears nothing from agents. A sum is opened by the helper's answer: the
+//! sum of the masks plus noise of its own.
 //!
 //! | step | who | here |
 //! |---|---|---|
@@ -15,21 +16,24 @@
 //!
 //! **Equation**: Σ(x − r) + Σr + ⌊2ᵐG_h⌋ + ⌊2ᵐG_l⌋ ≡ Σx + ⌊2ᵐG_h⌋ + ⌊2ᵐG_l⌋ modulo 2³² or 2⁶⁴.
 //!
-//! **Theorem.** Let the masks be uniform and independent. Whatever set U the leader names, its view of one epoch is a function
-//! of Σ_U x + ⌊2ᵐG_h⌋ and of uniform numbers that do not depend on any x. The helper's view is a function of
-//! Σ_U x + ⌊2ᵐG_l⌋ and of the masks. Each is the Gaussian mechanism of
-//! [`crate::privacy::mechanism::gaussian`] at multiplier z, by honest noise of *one* server, and is charged as such.
+//! **Theorem.** Let the masks be uniform and independent. Whatever set U the leader names, its view
+//! of one epoch is a function of Σ_U x + ⌊2ᵐG_h⌋ and of uniform numbers that do not depend on any
+//! x. The helper's view is a function of Σ_U x + ⌊2ᵐG_l⌋ and of the masks. Each is the Gaussian
+//! mechanism of [`crate::privacy::mechanism::gaussian`] at multiplier z, by honest noise of *one*
+//! server, and is charged as such.
 //!
-//! **Proof.** *Leader.* It holds x_n − r_n for every share that it was sent, and one answer. Given Σ_U r the shares are uniform
-//! and independent of all x but for their sum over U, and Σ(x − r) + (Σr + ⌊2ᵐG_h⌋) = Σx + ⌊2ᵐG_h⌋. Shares of agents outside
-//! U, and of other attempts, are masked by numbers that nothing else depends on. An agent is in U once
-//! ([`Contributor`]s increase), so its norm is at most K. *Helper.* It knows every r and reads the release, from which it can take
-//! its own noise. Reduction modulo 2ᵇ, centring and decoding are post-processing. ∎ ChaCha20 and X25519 make both statements
-//! computational.
+//! **Proof.** *Leader.* It holds x_n − r_n for every share that it was sent, and one answer. Given
+//! Σ_U r the shares are uniform and independent of all x but for their sum over U, and Σ(x − r) +
+//! (Σr + ⌊2ᵐG_h⌋) = Σx + ⌊2ᵐG_h⌋. Shares of agents outside U, and of other attempts, are masked by
+//! numbers that nothing else depends on. An agent is in U once ([`Contributor`]s increase), so its
+//! norm is at most K. *Helper.* It knows every r and reads the release, from which it can take its
+//! own noise. Reduction modulo 2ᵇ, centring and decoding are post-processing. ∎ ChaCha20 and X25519
+//! make both statements computational.
 //!
-//! **What must hold**: one of the two servers is honest, and the helper reads no traffic between agents and leader (TLS). If
-//! both collude they see what a single server sees. **Not hidden**: who takes part, when, and N. **Not protected**: the result
-//! against agents that lie, since nobody but their own device sees their norm.
+//! **What must hold**: one of the two servers is honest, and the helper reads no traffic between
+//! agents and leader (TLS). If both collude they see what a single server sees. **Not hidden**: who
+//! takes part, when, and N. **Not protected**: the result against agents that lie, since nobody but
+//! their own device sees their norm.
 //!
 //! **Price**: a reader sees the noise of both servers, standard deviation × √2 at the same ε
 //! ([`Encoding::noises`](super::Encoding::noises)).

@@ -7,8 +7,9 @@ use super::super::partial::PartialError;
 use super::error::ShareError;
 use crate::privacy::mechanism::gaussian::GridGaussian;
 
-/// Standard deviations of the helper's noise that a sum leaves room for. A sum beyond it wraps around, with probability
-/// below 10⁻⁵⁶ a number; that spoils a number of the release and costs no privacy.
+/// Standard deviations of the helper's noise that a sum leaves room for. A sum beyond it wraps
+/// around, with probability below 10⁻⁵⁶ a number; that spoils a number of the release and costs no
+/// privacy.
 const NOISE_ROOM: u128 = 16;
 
 /// The largest number in the sum of so many contributions and the helper's noise.
@@ -16,12 +17,12 @@ const fn room(mechanism: &GridGaussian, contributors: u32) -> u128 {
     contributors as u128 * mechanism.radius() as u128 + (NOISE_ROOM << mechanism.grid_exponent())
 }
 
-/// How many standard deviations the norm of the helper's noise in k numbers may lie above √k. It is longer with probability at
-/// most e^(−81/2) < 2.6e-18.
+/// How many standard deviations the norm of the helper's noise in k numbers may lie above √k. It is
+/// longer with probability at most e^(−81/2) < 2.6e-18.
 const NORM_ROOM: u128 = 9;
 
-/// The largest norm of the sum of so many contributions and the helper's noise, n·K + 2ᵐ(√k + 9) of k numbers. The noise is
-/// rounded down by less than one unit a number; √k is rounded up.
+/// The largest norm of the sum of so many contributions and the helper's noise, n·K + 2ᵐ(√k + 9) of
+/// k numbers. The noise is rounded down by less than one unit a number; √k is rounded up.
 const fn norm_room(mechanism: &GridGaussian, contributors: u32, numbers: usize) -> u128 {
     let root = numbers.isqrt() as u128 + 1;
     contributors as u128 * mechanism.radius() as u128
@@ -41,8 +42,9 @@ pub enum Modulus {
 }
 
 impl Modulus {
-    /// The modulus for `contributors` agents under this mechanism: N·K and sixteen standard deviations of the helper's noise
-    /// must fit, with their sign. All parties compute it from what they agreed on.
+    /// The modulus for `contributors` agents under this mechanism: N·K and sixteen standard
+    /// deviations of the helper's noise must fit, with their sign. All parties compute it from what
+    /// they agreed on.
     pub const fn fitting(mechanism: &GridGaussian, contributors: u32) -> Self {
         if room(mechanism, contributors) < 1 << 31 {
             Modulus::Bits32
@@ -117,8 +119,8 @@ impl Contributor {
     ///
     /// **Errors**: [`ShareError::Order`].
     ///
-    /// **Privacy**: an agent that is in a set twice contributes twice, at twice the norm that is charged. A helper checks it;
-    /// [`super::HelperRelease::add`] does.
+    /// **Privacy**: an agent that is in a set twice contributes twice, at twice the norm that is
+    /// charged. A helper checks it; [`super::HelperRelease::add`] does.
     pub fn follows(self, before: Option<Contributor>) -> Result<(), ShareError> {
         match before {
             Some(before) if self.agent <= before.agent => Err(ShareError::Order {
@@ -150,7 +152,8 @@ impl<'a> ShareSum<'a> {
     /// **Errors**: [`ShareError::Length`]; nothing was added.
     pub fn add(&mut self, share: &[u8]) -> Result<(), ShareError> {
         self.check("share", share.len())?;
-        // Words of a length that the compiler knows: a leader reads every number of every agent here.
+        // Words of a length that the compiler knows: a leader reads every number of every agent
+        // here.
         match self.modulus {
             Modulus::Bits32 => {
                 self.plus(
@@ -201,8 +204,8 @@ impl<'a> ShareSum<'a> {
 /// What a leader opened: Σx + ⌊2ᵐG_h⌋ of some agents for one broadcast, which
 /// [`Server::take`](crate::federated::Server::take) takes once. Prints no number of it.
 ///
-/// **Privacy**: it holds the noise of the helper alone. To everybody else it is not releasable before the leader's own
-/// charge and noise.
+/// **Privacy**: it holds the noise of the helper alone. To everybody else it is not releasable
+/// before the leader's own charge and noise.
 ///
 /// **Example**: that of [the module](super).
 pub struct Opened<'a> {
@@ -224,7 +227,8 @@ impl core::fmt::Debug for Opened<'_> {
 impl<'a> Opened<'a> {
     /// Puts shares and answer together, centred modulo 2³² or 2⁶⁴.
     ///
-    /// **Parameters**: `broadcast` that the shares were sent for; `agents`, how many shares; `out` as long as the sum.
+    /// **Parameters**: `broadcast` that the shares were sent for; `agents`, how many shares; `out`
+    /// as long as the sum.
     ///
     /// **Errors**: [`ShareError::Length`].
     pub fn new(

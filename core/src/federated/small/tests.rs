@@ -102,7 +102,8 @@ fn there_and_back<T: Scalar>(config: &Config, weights: &[T]) -> (Vec<u8>, Vec<T>
     (frame, found)
 }
 
-/// Small, and at most one step from what the server would have clipped it to; never longer than that.
+/// Small, and at most one step from what the server would have clipped it to; never longer than
+/// that.
 fn close<T: Scalar>() {
     let config = private(16);
     let radius = 3.0;
@@ -313,8 +314,8 @@ fn a_gateway_makes_the_ordinary_frame_of_it() {
     );
 }
 
-/// What the table in docs says, and the packets of a radio: LoRaWAN in the EU takes 51 bytes at its slowest rate (DR0) and
-/// 222 at DR5.
+/// What the table in docs says, and the packets of a radio: LoRaWAN in the EU takes 51 bytes at its
+/// slowest rate (DR0) and 222 at DR5.
 #[test]
 fn frames_are_as_small_as_they_are_said_to_be() {
     let sizes = [16, 32, 64, 100].map(|m| (frame_len(m), frame_len_max(ScalarTag::F32, m)));

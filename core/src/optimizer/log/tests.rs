@@ -23,8 +23,8 @@ fn resumed(log: &[LogEntry<f32>]) -> Optimizer<f32, Vec<f32>> {
     .unwrap()
 }
 
-/// What a device asks for from its boot on, until the power fails at act number `cut`: every entry that is written and
-/// every call that changes the optimiser is an act.
+/// What a device asks for from its boot on, until the power fails at act number `cut`: every entry
+/// that is written and every call that changes the optimiser is an act.
 fn boot(
     log: &mut Vec<LogEntry<f32>>,
     acts: &mut u32,
@@ -159,7 +159,8 @@ fn mended3_a_log_that_was_shortened_still_knows_how_much_was_told() {
         );
     }
     let before = (optimizer.suggest().unwrap(), optimizer.best().unwrap());
-    // What is replayed is the whole state: once more, with a fit in between that is forgotten, it is the same.
+    // What is replayed is the whole state: once more, with a fit in between that is forgotten, it
+    // is the same.
     optimizer.fit().unwrap();
     let end = log[8..].iter().cloned();
     optimizer

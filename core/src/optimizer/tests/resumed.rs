@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 
-/// Runs with repeats and refusals, writing a log; at every tenth entry an optimiser resumed from it goes on beside the
-/// first, by turns from all entries and from those without the fits.
+/// Runs with repeats and refusals, writing a log; at every tenth entry an optimiser resumed from it
+/// goes on beside the first, by turns from all entries and from those without the fits.
 fn resumes<T: Scalar + Serialize + DeserializeOwned>(
     settings: Settings,
     capacity: usize,

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Suggestions and fits in slices of `slice` evaluations; what was suggested and fitted, and how many slices it took.
+/// Suggestions and fits in slices of `slice` evaluations; what was suggested and fitted, and how
+/// many slices it took.
 fn sliced<T: Scalar>(slice: u32) -> (Vec<f64>, u32) {
     use core::task::Poll;
     let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]).unwrap();

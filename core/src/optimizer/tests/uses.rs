@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// What is found among whole numbers, a logarithm and a category: the values that count, and how often a question repeated.
+/// What is found among whole numbers, a logarithm and a category: the values that count, and how
+/// often a question repeated.
 fn mixed<T: Scalar>(seed: u32, rounds: usize) -> (f64, usize) {
     let axes = [
         Axis::integer(1, 6),
@@ -90,8 +91,8 @@ fn a_space_of_few_questions_is_asked_through_before_one_repeats() {
     }
 }
 
-/// Not the order of the choices counts, but whether they are the same: the value of a category that was seen says nothing
-/// of the next number.
+/// Not the order of the choices counts, but whether they are the same: the value of a category that
+/// was seen says nothing of the next number.
 #[test]
 fn categories_have_no_order() {
     let space = Space::new(&[Axis::category(9), Axis::real(0.0, 1.0)]).unwrap();

@@ -1,4 +1,5 @@
-//! The model against the note's equations in their most naive form: dense matrices, inverses by elimination.
+//! The model against the note's equations in their most naive form: dense matrices, inverses by
+//! elimination.
 
 use super::*;
 use crate::prior::evidence::{Moments, fit};
@@ -234,7 +235,8 @@ fn four(dim: usize, self_test: f64) -> File {
     }
 }
 
-/// The largest relative difference between the model and its naive form, over hypotheses and candidates.
+/// The largest relative difference between the model and its naive form, over hypotheses and
+/// candidates.
 fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
     let (flat, file) = (points(9, dim), four(dim, self_test.unwrap_or(0.0)));
     let candidates: Vec<Vec<f64>> = flat.chunks(dim).map(<[f64]>::to_vec).collect();

@@ -22,11 +22,13 @@ enum Known {
     Function,
     /// Another one, and says so with as much certainty.
     Another,
-    /// A little of another one, and says that it knows little: what contributors without a common function give.
+    /// A little of another one, and says that it knows little: what contributors without a common
+    /// function give.
     Nothing,
 }
 
-/// Mean over worlds of the regret with the file and without one; the file knows the function up to noise, or another one.
+/// Mean over worlds of the regret with the file and without one; the file knows the function up to
+/// noise, or another one.
 fn compared(
     (dim, lengthscale): (usize, f64),
     self_test: f64,

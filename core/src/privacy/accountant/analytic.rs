@@ -1,8 +1,9 @@
 //! The Gaussian mechanism exactly: δ as a function of ε, and both inverses.
 //!
-//! **Equation** (μ = L2 sensitivity/noise std = 1/noise multiplier): δ(ε) = Φ(−a) − e^ε·Φ(−b) with a = ε/μ − μ/2,
-//! b = ε/μ + μ/2. Since e^ε·φ(b) = φ(a), this is φ(a)·(R(a) − R(b)), R(x) = Φ(−x)/φ(x) Mills' ratio: nothing overflows,
-//! and only R(a) − R(b) cancels, harmlessly, where μ is small.
+//! **Equation** (μ = L2 sensitivity/noise std = 1/noise multiplier): δ(ε) = Φ(−a) − e^ε·Φ(−b) with
+//! a = ε/μ − μ/2, b = ε/μ + μ/2. Since e^ε·φ(b) = φ(a), this is φ(a)·(R(a) − R(b)), R(x) =
+//! Φ(−x)/φ(x) Mills' ratio: nothing overflows, and only R(a) − R(b) cancels, harmlessly, where μ is
+//! small.
 //!
 #![doc = include_str!("../../../equations/gaussian_delta.html")]
 //!
@@ -103,7 +104,8 @@ pub fn noise_multiplier(target_epsilon: f64, target_delta: f64) -> Result<f64, A
     Ok(bisect(0.0, high, enough))
 }
 
-/// The textbook multiplier √(2 ln(1.25/δ))/ε, for comparison: valid for ε < 1 only, and larger than needed.
+/// The textbook multiplier √(2 ln(1.25/δ))/ε, for comparison: valid for ε < 1 only, and larger than
+/// needed.
 pub fn classical_noise_multiplier(epsilon: f64, delta: f64) -> f64 {
     Scalar::sqrt(2.0 * Scalar::ln(1.25 / delta)) / epsilon
 }

@@ -1,14 +1,19 @@
-//! Rényi divergence of the Gaussian on a secret subset of fixed size without replacement, under replace-one.
+//! Rényi divergence of the Gaussian on a secret subset of fixed size without replacement, under
+//! replace-one.
 //!
 //! **Equation** (integer α, γ = sampled/population, z relative to the *replace-one* sensitivity):
-//! (α−1)·r(α) = ln(1 + γ²C(α,2)·min{4(e^{ε₂}−1), 2e^{ε₂}} + Σ_{j≥3} γʲC(α,j)·min{4√(B₍₂⌊j/2⌋₎·B₍₂⌈j/2⌉₎), 2e^{(j−1)ε_j}}),
-//! ε_j = j/(2z²), B_l = E_{x∼N(0,z²)}[(e^((2x−1)/(2z²)) − 1)^l]. For even l the integrand is positive: B is integrated
-//! without the alternating sum, which cancels. Fractional orders: the chord of (α−1)·r between integers (convex).
+//! (α−1)·r(α) = ln(1 + γ²C(α,2)·min{4(e^{ε₂}−1), 2e^{ε₂}} + Σ_{j≥3}
+//! γʲC(α,j)·min{4√(B₍₂⌊j/2⌋₎·B₍₂⌈j/2⌉₎), 2e^{(j−1)ε_j}}), ε_j = j/(2z²), B_l =
+//! E_{x∼N(0,z²)}[(e^((2x−1)/(2z²)) − 1)^l]. For even l the integrand is positive: B is integrated
+//! without the alternating sum, which cancels. Fractional orders: the chord of (α−1)·r between
+//! integers (convex).
 //!
-//! **Relation**: a guarantee under replace-one, with the change 2S of one clipped vector for another. It is *not*
-//! comparable with add-or-remove numbers at the same noise: with z relative to S it is far worse, not slightly better.
+//! **Relation**: a guarantee under replace-one, with the change 2S of one clipped vector for
+//! another. It is *not* comparable with add-or-remove numbers at the same noise: with z relative to
+//! S it is far worse, not slightly better.
 //!
-//! **Source**: Wang, Balle, Kasiviswanathan 2019, Theorem 27. Above order 256 only its second bound is used.
+//! **Source**: Wang, Balle, Kasiviswanathan 2019, Theorem 27. Above order 256 only its second bound
+//! is used.
 //!
 //! ```
 //! use sordino_core::privacy::accountant::fixed_size::divergence;
@@ -34,8 +39,9 @@ pub fn divergence(fraction: f64, noise_multiplier: f64, order: f64) -> f64 {
     out[0]
 }
 
-/// r(α) for many orders: `out[i]` for `orders[i]`. **Cost**: the differences once, about 130·(256+18z)/h exponents of
-/// which most are skipped; then α exponentials for each order. 2 kB of stack.
+/// r(α) for many orders: `out[i]` for `orders[i]`. **Cost**: the differences once, about
+/// 130·(256+18z)/h exponents of which most are skipped; then α exponentials for each order. 2 kB of
+/// stack.
 pub fn divergences(fraction: f64, noise_multiplier: f64, orders: &[f64], out: &mut [f64]) {
     let z = noise_multiplier;
     if !(fraction > 0.0 && fraction <= 1.0 && z > 0.0) {
@@ -60,7 +66,8 @@ pub fn divergences(fraction: f64, noise_multiplier: f64, orders: &[f64], out: &m
         } else {
             low + (order - floor) * (scaled(fraction, z, floor + 1.0, &differences) - low)
         };
-        // A mixture over subsets is no worse than its worst subset: never above the unsampled mechanism.
+        // A mixture over subsets is no worse than its worst subset: never above the unsampled
+        // mechanism.
         *slot = Scalar::min(chord / (order - 1.0), order / (2.0 * z * z)) * ROUND_UP;
     }
 }
@@ -106,8 +113,8 @@ fn scaled(fraction: f64, z: f64, order: f64, differences: &Differences) -> f64 {
 
 const HALVES: usize = EXACT_MAX / 2 + 1;
 
-/// ln B_l for even l = 2h, by the trapezoid rule in log space on one grid for all l; +∞ (the crude bound takes over)
-/// beyond the largest asked for, and where the grid would be too long.
+/// ln B_l for even l = 2h, by the trapezoid rule in log space on one grid for all l; +∞ (the crude
+/// bound takes over) beyond the largest asked for, and where the grid would be too long.
 struct Differences {
     ln: [f64; HALVES],
 }
@@ -187,7 +194,8 @@ mod tests {
         }
     }
 
-    /// 120-digit decimals, ε at T = 1, δ = 1e-10, order 256. The alternating sum in `f64` gives 0.1137.
+    /// 120-digit decimals, ε at T = 1, δ = 1e-10, order 256. The alternating sum in `f64` gives
+    /// 0.1137.
     #[test]
     fn small_differences_do_not_cancel() {
         let ours = super::super::order::epsilon(256.0, divergence(0.1, 10.0, 256.0), 1e-10);

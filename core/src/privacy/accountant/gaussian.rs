@@ -1,6 +1,7 @@
 //! Gaussian releases without sampling: together they are one Gaussian, so nothing is lost.
 //!
-//! **Equation**: noise multipliers z₁, z₂, … compose to 1/√(Σ 1/zᵢ²); its (ε, δ) is that of [`super::analytic`].
+//! **Equation**: noise multipliers z₁, z₂, … compose to 1/√(Σ 1/zᵢ²); its (ε, δ) is that of
+//! [`super::analytic`].
 //!
 //! **Source**: Dong, Roth, Su 2022, Corollary 3.3; Balle, Wang 2018, Theorem 8.
 //!

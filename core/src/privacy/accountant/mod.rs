@@ -78,7 +78,8 @@ pub enum AccountantError {
         /// δ already spent.
         delta_spent: f64,
     },
-    /// The events protect a shift by one unit and no replacement: nothing bounds what two contributions tell apart.
+    /// The events protect a shift by one unit and no replacement: nothing bounds what two
+    /// contributions tell apart.
     OneUnitOnly,
 }
 
@@ -104,7 +105,8 @@ impl fmt::Display for AccountantError {
 
 impl core::error::Error for AccountantError {}
 
-/// Why a stored accountant is not believed: no sequence of charges leads to it, and it would lower the next sum.
+/// Why a stored accountant is not believed: no sequence of charges leads to it, and it would lower
+/// the next sum.
 ///
 /// A format that keeps the reason shows it; postcard only says that the bytes hold no accountant:
 ///
@@ -135,8 +137,9 @@ pub enum StoredError {
         /// Index of the lower number.
         place: usize,
     },
-    /// Releases, those of them that cost something, the relation and what was spent contradict each other: something is
-    /// spent exactly if a release cost something, and there is a relation exactly if there is a release.
+    /// Releases, those of them that cost something, the relation and what was spent contradict each
+    /// other: something is spent exactly if a release cost something, and there is a relation
+    /// exactly if there is a release.
     Contradiction {
         /// Number of releases.
         releases: u64,
@@ -176,8 +179,9 @@ impl core::error::Error for StoredError {}
 ///
 /// A release is costly if it costs something at the lowest order; it then does at every order.
 fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<(), StoredError> {
-    // Additions round up by 2 units at most, at one order and not at the next: honest losses fall by no more than that.
-    // The number of releases is as little believed as the losses: it excuses no more than 2e9 additions would.
+    // Additions round up by 2 units at most, at one order and not at the next: honest losses fall
+    // by no more than that. The number of releases is as little believed as the losses: it excuses
+    // no more than 2e9 additions would.
     let slack = (1e-9 + 5e-16 * releases as f64).min(1e-6);
     if let Some(i) = losses
         .windows(2)
@@ -197,7 +201,8 @@ fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<()
     Ok(())
 }
 
-/// Adds up the losses of releases and converts the sum; implemented by every accountant of this module.
+/// Adds up the losses of releases and converts the sum; implemented by every accountant of this
+/// module.
 ///
 /// **Numerics**: one-sided. ε and δ are never below those of the events composed.
 ///
@@ -217,7 +222,8 @@ fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<()
 /// assert!((epsilons[0] - 8.362).abs() < 0.002 && (epsilons[1] - 9.91).abs() < 0.002);
 /// ```
 pub trait Accountant {
-    /// Whether [`Accountant::compose`] knows this kind of event; a number out of range is another matter.
+    /// Whether [`Accountant::compose`] knows this kind of event; a number out of range is another
+    /// matter.
     fn supports(&self, event: &Event) -> bool;
 
     /// Adds `count` releases of one event; none fix no relation.
@@ -239,16 +245,17 @@ pub trait Accountant {
     /// The relation of everything composed; nothing before the first event.
     fn relation(&self) -> Option<NeighboringRelation>;
 
-    /// ε between any two contributions that an agent may have sent, at the same δ ([`replace`]); what
-    /// [`Accountant::epsilon`] says where events compare two contributions already.
+    /// ε between any two contributions that an agent may have sent, at the same δ ([`replace`]);
+    /// what [`Accountant::epsilon`] says where events compare two contributions already.
     ///
-    /// **Errors**: as [`Accountant::epsilon`]; [`AccountantError::OneUnitOnly`] where replacing is not covered.
+    /// **Errors**: as [`Accountant::epsilon`]; [`AccountantError::OneUnitOnly`] where replacing is
+    /// not covered.
     fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         by_nothing(self, delta)
     }
 
-    /// How often the best guess which of two neighbours the data is ("used or counted as nothing") is right at most, where
-    /// both are as likely: (1 + δ(0))/2, [`best_guess`].
+    /// How often the best guess which of two neighbours the data is ("used or counted as nothing")
+    /// is right at most, where both are as likely: (1 + δ(0))/2, [`best_guess`].
     ///
     /// **Errors**: as [`Accountant::delta`].
     fn best_guess(&self) -> Result<f64, AccountantError> {
@@ -256,10 +263,11 @@ pub trait Accountant {
     }
 }
 
-/// How often the best guess "used or counted as nothing" is right at most, where both are as likely beforehand.
+/// How often the best guess "used or counted as nothing" is right at most, where both are as likely
+/// beforehand.
 ///
-/// **Equation**: (1 + δ(0))/2; δ at ε = 0 is the total variation between the two worlds, and nobody guesses better
-/// (Neyman and Pearson).
+/// **Equation**: (1 + δ(0))/2; δ at ε = 0 is the total variation between the two worlds, and nobody
+/// guesses better (Neyman and Pearson).
 ///
 /// **Parameters**: δ(0) in \[0, 1\]; anything else counts as 1.
 ///
@@ -278,7 +286,8 @@ pub fn best_guess(total_variation: f64) -> f64 {
     }
 }
 
-/// Whether losses under a relation compare with nothing (`true`) or already with any other (`false`).
+/// Whether losses under a relation compare with nothing (`true`) or already with any other
+/// (`false`).
 ///
 /// **Errors**: [`AccountantError::OneUnitOnly`] where replacing is not covered at all.
 const fn with_nothing(relation: NeighboringRelation) -> Result<bool, AccountantError> {
@@ -386,7 +395,8 @@ pub struct PrivacySpent {
     pub delta: f64,
     /// How close it is to the truth.
     pub quality: Quality,
-    /// The Rényi order that gave it; nothing if no event was composed, or if the accountant has no orders.
+    /// The Rényi order that gave it; nothing if no event was composed, or if the accountant has no
+    /// orders.
     pub order: Option<f64>,
     /// The order is the first or last of the grid: a wider grid might say less.
     pub at_edge: bool,
@@ -394,8 +404,8 @@ pub struct PrivacySpent {
     pub releases: u64,
 }
 
-/// spent + count·loss for what is not negative, never below the exact value; nothing is added for a count or a loss of
-/// 0, whatever the other is.
+/// spent + count·loss for what is not negative, never below the exact value; nothing is added for a
+/// count or a loss of 0, whatever the other is.
 fn add_up(spent: f64, count: impl Into<f64>, loss: f64) -> f64 {
     let count = count.into();
     if count == 0.0 || loss == 0.0 {

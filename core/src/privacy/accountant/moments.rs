@@ -1,7 +1,7 @@
 //! The classic moments accountant, the one papers print.
 //!
-//! **Equation**: ε = min over λ = 1..32 of (Σ α(λ) + ln(1/δ))/λ, α(λ) = λ·r(λ+1). Rényi divergences at integer orders
-//! 2..33 and the conversion of Abadi et al. 2016; 30 to 50 % above the truth.
+//! **Equation**: ε = min over λ = 1..32 of (Σ α(λ) + ln(1/δ))/λ, α(λ) = λ·r(λ+1). Rényi divergences
+//! at integer orders 2..33 and the conversion of Abadi et al. 2016; 30 to 50 % above the truth.
 //!
 //! **Source**: Abadi et al. 2016, Theorem 2; Dai, Low, Jaillet 2021, §5.
 //!
@@ -20,8 +20,9 @@ const MOMENTS: usize = 32;
 
 /// Adds up log moments of Gaussian and Poisson-sampled Gaussian releases.
 ///
-/// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is never less than the sum
-/// of what was charged. ε is pushed up by 1e-11, as by the Rényi accountant.
+/// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is
+/// never less than the sum of what was charged. ε is pushed up by 1e-11, as by the Rényi
+/// accountant.
 ///
 /// ```
 /// use sordino_core::privacy::accountant::MomentsAccountant;
@@ -100,8 +101,8 @@ impl MomentsAccountant {
 
     /// Adds `count` releases of one event.
     ///
-    /// **Errors**: [`AccountantError::InvalidEvent`], [`AccountantError::UnsupportedEvent`] (not Gaussian),
-    /// [`AccountantError::MixedRelations`]; the accountant is unchanged.
+    /// **Errors**: [`AccountantError::InvalidEvent`], [`AccountantError::UnsupportedEvent`] (not
+    /// Gaussian), [`AccountantError::MixedRelations`]; the accountant is unchanged.
     pub fn compose(&mut self, event: &Event, count: u32) -> Result<(), AccountantError> {
         if !event.is_valid() {
             return Err(AccountantError::InvalidEvent(*event));
@@ -174,7 +175,8 @@ impl MomentsAccountant {
         }
     }
 
-    /// δ at ε ≥ 0: min over λ of e^(Σ α(λ) − λε), at most 1; the equation of [`MomentsAccountant::epsilon`] solved for δ.
+    /// δ at ε ≥ 0: min over λ of e^(Σ α(λ) − λε), at most 1; the equation of
+    /// [`MomentsAccountant::epsilon`] solved for δ.
     pub fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
         if !(epsilon >= 0.0) {
             return Err(AccountantError::Epsilon(epsilon));
@@ -185,7 +187,8 @@ impl MomentsAccountant {
         let mut least = 0.0;
         for (moment, lambda) in self.log_moments.iter().zip(1u8..) {
             let most = f64::from(lambda) * epsilon;
-            // What ε is pushed up by, the exponent is pushed up by as well. NaN, of two infinities, lowers nothing.
+            // What ε is pushed up by, the exponent is pushed up by as well. NaN, of two infinities,
+            // lowers nothing.
             least = Scalar::min(least, moment - most + (ROUND_UP - 1.0) * (moment + most));
         }
         Ok(Scalar::min(Scalar::exp(least) * ROUND_UP, 1.0))
@@ -354,7 +357,8 @@ mod tests {
 
     #[test]
     fn what_is_spent_is_never_below_the_sum() {
-        // 2⁻⁵⁶ is a unit of every moment from 1/16 to 2¹⁰, and 128-bit integers say what the sum is.
+        // 2⁻⁵⁶ is a unit of every moment from 1/16 to 2¹⁰, and 128-bit integers say what the sum
+        // is.
         let unit = 1.0 / (1u64 << 56) as f64;
         let event = Event::Gaussian {
             noise_multiplier: 2.0,

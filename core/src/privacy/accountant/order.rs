@@ -14,7 +14,8 @@ use crate::math::{self, Scalar};
 /// Number of orders in [`ORDERS`].
 pub const ORDER_COUNT: usize = 156;
 
-/// The orders: 1.1, 1.2, …, 10.9; 11, 12, …, 63; 128, 256, 512, 1024. Each is the `f64` nearest to its decimal.
+/// The orders: 1.1, 1.2, …, 10.9; 11, 12, …, 63; 128, 256, 512, 1024. Each is the `f64` nearest to
+/// its decimal.
 pub static ORDERS: [f64; ORDER_COUNT] = {
     let mut orders = [0.0; ORDER_COUNT];
     let mut i = 0;
@@ -84,15 +85,17 @@ impl<'de> Deserialize<'de> for Row {
     }
 }
 
-/// How far results are pushed up so that rounding never lowers a guarantee; errors are below a tenth of it.
+/// How far results are pushed up so that rounding never lowers a guarantee; errors are below a
+/// tenth of it.
 pub(super) const ROUND_UP: f64 = 1.0 + 1e-11;
 
 /// ε at δ for a mechanism of Rényi divergence `divergence` at `order` > 1; +∞ if there is none.
 ///
-/// **Equation**: ε = max(0, r + ln((α−1)/α) − (ln δ + ln α)/(α−1)); and ε = 0 if δ² > 1 − e^(−r), because the total
-/// variation distance is at most √(1 − e^(−KL)) (Bretagnolle, Huber) and KL ≤ r.
+/// **Equation**: ε = max(0, r + ln((α−1)/α) − (ln δ + ln α)/(α−1)); and ε = 0 if δ² > 1 − e^(−r),
+/// because the total variation distance is at most √(1 − e^(−KL)) (Bretagnolle, Huber) and KL ≤ r.
 ///
-/// **Parameters**: δ in (0, 1), checked by callers. **Source**: Canonne, Kamath, Steinke 2020, Proposition 12.
+/// **Parameters**: δ in (0, 1), checked by callers. **Source**: Canonne, Kamath, Steinke 2020,
+/// Proposition 12.
 pub fn epsilon(order: f64, divergence: f64, delta: f64) -> f64 {
     if divergence.is_nan() {
         return f64::INFINITY;
@@ -109,7 +112,8 @@ pub fn epsilon(order: f64, divergence: f64, delta: f64) -> f64 {
     }
 }
 
-/// δ at ε, the same equation solved for δ: ln δ = (α−1)(r + ln((α−1)/α) − ε) − ln α; never above √(1 − e^(−r)).
+/// δ at ε, the same equation solved for δ: ln δ = (α−1)(r + ln((α−1)/α) − ε) − ln α; never above
+/// √(1 − e^(−r)).
 pub fn delta(order: f64, divergence: f64, epsilon: f64) -> f64 {
     if divergence.is_nan() {
         return 1.0;

@@ -1,21 +1,26 @@
-//! Rényi divergence of the Poisson-sampled Gaussian at integer and at fractional orders, without cancellation.
+//! Rényi divergence of the Poisson-sampled Gaussian at integer and at fractional orders, without
+//! cancellation.
 //!
-//! **Equation**: r(α) = ln A(α)/(α−1), A(α) = E_{x∼N(0,z²)}[(1+y)^α], y = q(e^((2x−1)/(2z²)) − 1). This direction,
-//! with the data against without, is the larger of the two for Gaussians (Mironov, Talwar, Zhang 2019, Theorem 5).
+//! **Equation**: r(α) = ln A(α)/(α−1), A(α) = E_{x∼N(0,z²)}[(1+y)^α], y = q(e^((2x−1)/(2z²)) − 1).
+//! This direction, with the data against without, is the larger of the two for Gaussians (Mironov,
+//! Talwar, Zhang 2019, Theorem 5).
 //!
 #![doc = include_str!("../../../equations/sampled_gaussian.html")]
 //!
-//! * Integer α: A − 1 = Σ_{k≥2} C(α,k)(1−q)^(α−k)q^k(e^((k²−k)/(2z²)) − 1). The terms k = 0, 1 are whole in Σ C… = 1
-//!   and drop out, so that all terms are positive: nothing cancels, however close to 1 A is.
-//! * Fractional α: A − 1 = E\[(1+y)^α − 1 − αy\], since E\[y\] = 0: the integrand is ≥ 0. Trapezoid rule of step
-//!   h = min(z/2, 0.6·z²) over [−9z, α+9z]: the integrand is analytic in the strip |Im x| < πz², so that the error
-//!   falls like e^(−2π·πz²/h); a series in y below 0.01. One grid of x serves all orders.
-//! * Below z = 0.1, where the loss is in the hundreds, ln A is interpolated between the neighbouring integers: ln A is
-//!   convex in α, so the chord is an upper bound.
+//! * Integer α: A − 1 = Σ_{k≥2} C(α,k)(1−q)^(α−k)q^k(e^((k²−k)/(2z²)) − 1). The terms k = 0, 1 are
+//!   whole in Σ C… = 1 and drop out, so that all terms are positive: nothing cancels, however close
+//!   to 1 A is.
+//! * Fractional α: A − 1 = E\[(1+y)^α − 1 − αy\], since E\[y\] = 0: the integrand is ≥ 0. Trapezoid
+//!   rule of step h = min(z/2, 0.6·z²) over [−9z, α+9z]: the integrand is analytic in the strip |Im
+//!   x| < πz², so that the error falls like e^(−2π·πz²/h); a series in y below 0.01. One grid of x
+//!   serves all orders.
+//! * Below z = 0.1, where the loss is in the hundreds, ln A is interpolated between the
+//!   neighbouring integers: ln A is convex in α, so the chord is an upper bound.
 //!
-//! **Numerics**: relative error below 1e-12 against 40-digit values (`tests/vectors/rdp_orders.csv`), pushed up by
-//! 1e-11. **Cost**: integer order α: α logarithms and exponentials; all fractional orders up to 10.9 together: about
-//! (11+18z)/h abscissae, one exponential for each order that reaches there.
+//! **Numerics**: relative error below 1e-12 against 40-digit values
+//! (`tests/vectors/rdp_orders.csv`), pushed up by 1e-11. **Cost**: integer order α: α logarithms
+//! and exponentials; all fractional orders up to 10.9 together: about (11+18z)/h abscissae, one
+//! exponential for each order that reaches there.
 //!
 //! ```
 //! use sordino_core::privacy::accountant::poisson::divergence;
@@ -40,7 +45,8 @@ pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) 
 
 /// r(α) for many orders: `out[i]` for `orders[i]`; extra places of either slice are left alone.
 pub fn divergences(q: f64, z: f64, orders: &[f64], out: &mut [f64]) {
-    // A divergence falls with z: that of less noise is a bound, where z² or the grid would overflow.
+    // A divergence falls with z: that of less noise is a bound, where z² or the grid would
+    // overflow.
     let z = if z > MULTIPLIER_MAX {
         MULTIPLIER_MAX
     } else {
@@ -145,7 +151,8 @@ const REACH: f64 = 9.0;
 
 /// Fills the places of fractional orders; at most [`BATCH`] at a time.
 fn fractional(q: f64, z: f64, orders: &[f64], out: &mut [f64]) {
-    // The chord of ln A between the neighbouring integers: an upper bound, and the normaliser of the exponentials.
+    // The chord of ln A between the neighbouring integers: an upper bound, and the normaliser of
+    // the exponentials.
     let (mut below, mut ln_below, mut ln_above) = (0.0, 0.0, 0.0);
     let mut order_max = 0.0;
     for (order, slot) in orders.iter().zip(out.iter_mut()) {
@@ -220,7 +227,8 @@ fn quadrature(q: f64, z: f64, order_max: f64, orders: &[f64], out: &mut [f64]) {
         } else {
             math::ln_1p(sum * weight)
         };
-        // Where the chord is far above, their difference cancels, and no relative push covers what is lost.
+        // Where the chord is far above, their difference cancels, and no relative push covers what
+        // is lost.
         if *slot > 1.0 && ln_a < 0.1 {
             ln_a = math::ln_1p(excess_alone(q, z, *order, step, count) * weight);
         }
@@ -231,7 +239,8 @@ fn quadrature(q: f64, z: f64, order_max: f64, orders: &[f64], out: &mut [f64]) {
     }
 }
 
-/// The sum over the grid for one order of small A − 1: nothing overflows, because no term is above the sum.
+/// The sum over the grid for one order of small A − 1: nothing overflows, because no term is above
+/// the sum.
 fn excess_alone(q: f64, z: f64, order: f64, step: f64, count: u32) -> f64 {
     let mut sum = 0.0;
     for i in 0..=count {

@@ -22,7 +22,8 @@ use crate::math::{self, Scalar};
 
 /// δ at ε of k releases of ε₀ each; rounded up. Tight: randomised response attains it.
 ///
-/// **Equation**: δ = Σ_l C(k,l)·max(0, e^((k−l)ε₀) − e^(ε+lε₀))/(1+e^ε₀)^k. **Cost**: k exponentials.
+/// **Equation**: δ = Σ_l C(k,l)·max(0, e^((k−l)ε₀) − e^(ε+lε₀))/(1+e^ε₀)^k. **Cost**: k
+/// exponentials.
 pub fn optimal_delta(epsilon_each: f64, count: u32, epsilon: f64) -> f64 {
     if !(epsilon_each >= 0.0 && epsilon >= 0.0) {
         return 1.0;

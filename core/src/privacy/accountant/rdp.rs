@@ -1,7 +1,8 @@
 //! The Rényi accountant: any sequence of events, each with its own parameters.
 //!
-//! **Equation**: at every order α of [`ORDERS`] the divergences of the events add (Mironov 2017, Proposition 1); the
-//! sum is converted once, ε = min over α ([`super::order::epsilon`]). Losses ε themselves are never added.
+//! **Equation**: at every order α of [`ORDERS`] the divergences of the events add (Mironov 2017,
+//! Proposition 1); the sum is converted once, ε = min over α ([`super::order::epsilon`]). Losses ε
+//! themselves are never added.
 //!
 #![doc = include_str!("../../../equations/renyi_composition.html")]
 //!
@@ -27,8 +28,8 @@ use crate::privacy::event::{Event, NeighboringRelation};
 
 /// Adds up Rényi divergences on the grid of orders. About 2.6 kB, no heap.
 ///
-/// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is never less than the sum
-/// of what was charged, and 5e-10 of it more after a million additions.
+/// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is
+/// never less than the sum of what was charged, and 5e-10 of it more after a million additions.
 ///
 /// ```
 /// use sordino_core::privacy::accountant::{AccountantError, PrivacySpent, RdpAccountant, order::ORDERS};
@@ -55,7 +56,8 @@ pub struct RdpAccountant {
     /// Releases whose divergence is positive at the lowest order.
     costly: u64,
     relation: Option<NeighboringRelation>,
-    /// The divergences of the last event seen: rounds are mostly alike, and a dry check comes before each charge.
+    /// The divergences of the last event seen: rounds are mostly alike, and a dry check comes
+    /// before each charge.
     #[serde(skip)]
     cached: (Option<Event>, Row),
 }
@@ -126,8 +128,8 @@ impl RdpAccountant {
     /// **Errors**: [`AccountantError::InvalidEvent`], [`AccountantError::UnsupportedEvent`],
     /// [`AccountantError::MixedRelations`]; what was spent is unchanged.
     ///
-    /// **Cost**: a new event: one evaluation of 156 divergences (below 1 ms on a host); the same event again: 156
-    /// additions.
+    /// **Cost**: a new event: one evaluation of 156 divergences (below 1 ms on a host); the same
+    /// event again: 156 additions.
     pub fn compose(&mut self, event: &Event, count: u32) -> Result<(), AccountantError> {
         self.look_up(event)?;
         for (spent, row) in self.spent.0.iter_mut().zip(&self.cached.1.0) {
@@ -151,7 +153,8 @@ impl RdpAccountant {
         self.convert(delta, |i| self.spent.0[i], self.delta_spent, self.releases)
     }
 
-    /// ε at δ judged at the i-th order of [`ORDERS`] alone: what holds where that order was named ahead of the events.
+    /// ε at δ judged at the i-th order of [`ORDERS`] alone: what holds where that order was named
+    /// ahead of the events.
     pub fn epsilon_at(&self, i: usize, delta: f64) -> Result<PrivacySpent, AccountantError> {
         if self.releases == 0 {
             return self.epsilon(delta);
@@ -166,7 +169,8 @@ impl RdpAccountant {
         self.convert(delta, at, self.delta_spent, self.releases)
     }
 
-    /// What [`RdpAccountant::epsilon`] would say after `count` more releases of the event. Spends nothing.
+    /// What [`RdpAccountant::epsilon`] would say after `count` more releases of the event. Spends
+    /// nothing.
     pub fn epsilon_after(
         &mut self,
         event: &Event,
@@ -183,7 +187,8 @@ impl RdpAccountant {
         )
     }
 
-    /// What [`RdpAccountant::epsilon_at`] would say after one more release of the event. Spends nothing.
+    /// What [`RdpAccountant::epsilon_at`] would say after one more release of the event. Spends
+    /// nothing.
     pub fn epsilon_after_at(
         &mut self,
         event: &Event,
@@ -359,10 +364,12 @@ pub fn divergences(event: &Event, row: &mut Row) -> Result<(), AccountantError> 
     Ok(())
 }
 
-/// Divergence of randomised response with e^ε : 1, the worst of all ε-private mechanisms; never above ε.
+/// Divergence of randomised response with e^ε : 1, the worst of all ε-private mechanisms; never
+/// above ε.
 ///
-/// **Equation**: (α−1)·r = ln[(e^(αε) + e^((1−α)ε))/(1+e^ε)], where the bracket − 1 =
-/// (e^(αε) − 1)(1 − e^(−(α−1)ε))/(1 + e^ε): no cancellation for small ε. **Source**: Mironov 2017, Proposition 5.
+/// **Equation**: (α−1)·r = ln[(e^(αε) + e^((1−α)ε))/(1+e^ε)], where the bracket − 1 = (e^(αε) −
+/// 1)(1 − e^(−(α−1)ε))/(1 + e^ε): no cancellation for small ε. **Source**: Mironov 2017,
+/// Proposition 5.
 pub fn pure_divergence(epsilon: f64, order: f64) -> f64 {
     if epsilon == 0.0 {
         return 0.0;
@@ -598,7 +605,8 @@ mod tests {
         assert!(postcard::from_bytes::<RdpAccountant>(&bytes[..used]).is_err());
     }
 
-    /// Hostile reading of the mends: the slack for rounding grows with the releases that are claimed, without a bound.
+    /// Hostile reading of the mends: the slack for rounding grows with the releases that are
+    /// claimed, without a bound.
     #[test]
     fn mended_many_claimed_releases_do_not_excuse_a_row_that_falls() {
         let mut accountant = RdpAccountant::new();

@@ -1,8 +1,9 @@
-//! What two contributions of one agent may be told apart by, where events compare a contribution with *nothing*.
+//! What two contributions of one agent may be told apart by, where events compare a contribution
+//! with *nothing*.
 //!
-//! Under zero-out ([`ReplaceSpecial`](crate::privacy::NeighboringRelation::ReplaceSpecial)) ε compares "used" with "counted as
-//! nothing". Between two different things that the agent may have sent more can be told: its noise multiplier is z, and the
-//! two may lie 2 sensitivities apart.
+//! Under zero-out ([`ReplaceSpecial`](crate::privacy::NeighboringRelation::ReplaceSpecial)) ε
+//! compares "used" with "counted as nothing". Between two different things that the agent may have
+//! sent more can be told: its noise multiplier is z, and the two may lie 2 sensitivities apart.
 //!
 //! | accountant | ε between two contributions, at the same δ | |
 //! |---|---|---|
@@ -11,34 +12,39 @@
 //! | [`super::RdpAccountant`], [`super::MomentsAccountant`] | 2ε′, where δ(ε′)·(1 + e^ε′) ≤ δ | upper |
 //!
 //! # The pair for sampled Gaussians
-//! Given all earlier releases, and the coins and vectors of everybody else, release t is a constant + B·u + z·G in units of
-//! the sensitivity: B a secret coin of probability q, G normal in d dimensions, ‖u‖ ≤ 1 what the agent sent. Write n_u for
-//! the density of N(u, z²), p_u = (1 − q)n₀ + q·n_u, H_α(p, p′) = ∫(p − α·p′)₊.
+//! Given all earlier releases, and the coins and vectors of everybody else, release t is a
+//! constant + B·u + z·G in units of the sensitivity: B a secret coin of probability q, G normal in
+//! d dimensions, ‖u‖ ≤ 1 what the agent sent. Write n_u for the density of N(u, z²), p_u = (1 −
+//! q)n₀ + q·n_u, H_α(p, p′) = ∫(p − α·p′)₊.
 //!
-//! **Theorem.** H_α(p_u, p_v) ≤ H_α(p_e, p₋ₑ) for all u, v of norm ≤ 1, all α ≥ 0, and any e of norm 1.
+//! **Theorem.** H_α(p_u, p_v) ≤ H_α(p_e, p₋ₑ) for all u, v of norm ≤ 1, all α ≥ 0, and any e of
+//! norm 1.
 //!
-//! **Proof.** *α ≥ 1.* p_u − α·p_v = q·n_u − αq·n_v − (1 − q)(α − 1)·n₀. Divide by q·n_u:
-//! H_α(p_u, p_v) = q·E\[(1 − Y)₊\], Y = α·exp(g₁ − C₁₁/2) + c·exp(g₂ − C₂₂/2), c = (1 − q)(α − 1)/q ≥ 0, where (g₁, g₂) are
-//! the centred normal variables (v − u)·G/z, −u·G/z. Their covariances are C₁₁ = ‖u − v‖²/z², C₂₂ = ‖u‖²/z²,
-//! C₁₂ = (‖u‖² − u·v)/z². Each of the three is largest at v = −u, ‖u‖ = 1, where they are 4, 1 and 2 over z². Kahane's
-//! inequality: if C ≤ C′ in every entry, E f(Σ cᵢ·exp(gᵢ − Cᵢᵢ/2)) ≤ E f(Σ cᵢ·exp(g′ᵢ − C′ᵢᵢ/2)) for convex f, cᵢ ≥ 0; and
-//! y ↦ (1 − y)₊ is convex. (It follows by interpolation: along √(1 − t)·g + √t·g′ the derivative is
-//! ½Σ(C′ − C)ᵢⱼcᵢcⱼE\[WᵢWⱼf″\] ≥ 0, W the exponentials.) *α < 1*: H_α(p, p′) = 1 − α + α·H_{1/α}(p′, p), and the pair is its
-//! own mirror image. ∎
+//! **Proof.** *α ≥ 1.* p_u − α·p_v = q·n_u − αq·n_v − (1 − q)(α − 1)·n₀. Divide by q·n_u: H_α(p_u,
+//! p_v) = q·E\[(1 − Y)₊\], Y = α·exp(g₁ − C₁₁/2) + c·exp(g₂ − C₂₂/2), c = (1 − q)(α − 1)/q ≥ 0,
+//! where (g₁, g₂) are the centred normal variables (v − u)·G/z, −u·G/z. Their covariances are C₁₁ =
+//! ‖u − v‖²/z², C₂₂ = ‖u‖²/z², C₁₂ = (‖u‖² − u·v)/z². Each of the three is largest at v = −u, ‖u‖ =
+//! 1, where they are 4, 1 and 2 over z². Kahane's inequality: if C ≤ C′ in every entry, E f(Σ
+//! cᵢ·exp(gᵢ − Cᵢᵢ/2)) ≤ E f(Σ cᵢ·exp(g′ᵢ − C′ᵢᵢ/2)) for convex f, cᵢ ≥ 0; and y ↦ (1 − y)₊ is
+//! convex. (It follows by interpolation: along √(1 − t)·g + √t·g′ the derivative is ½Σ(C′ −
+//! C)ᵢⱼcᵢcⱼE\[WᵢWⱼf″\] ≥ 0, W the exponentials.) *α < 1*: H_α(p, p′) = 1 − α + α·H_{1/α}(p′, p),
+//! and the pair is its own mirror image. ∎
 //!
-//! *Everybody else*: both worlds share the law of what was conditioned on, and H_α of mixtures is at most the mixture of
-//! H_α. *Rounds*: domination at all α survives adaptive composition (Zhu, Dong, Wang 2022, Theorem 10), so T releases are
-//! dominated by T independent copies of the pair. *q rounded up*: p at q′ < q is a mixture of n₀ and p at q, the same for
-//! both worlds, so the bound rises with q; rounding to integers is post-processing. *v = 0* is a contribution too: what is
-//! computed here is never below ε against nothing.
+//! *Everybody else*: both worlds share the law of what was conditioned on, and H_α of mixtures is
+//! at most the mixture of H_α. *Rounds*: domination at all α survives adaptive composition (Zhu,
+//! Dong, Wang 2022, Theorem 10), so T releases are dominated by T independent copies of the pair.
+//! *q rounded up*: p at q′ < q is a mixture of n₀ and p at q, the same for both worlds, so the
+//! bound rises with q; rounding to integers is post-processing. *v = 0* is a contribution too: what
+//! is computed here is never below ε against nothing.
 //!
 //! # Without a pair
-//! H at α = e^(2ε) between two contributions is at most δ(ε) + e^ε·δ(ε), by way of "nothing". So between two things that an
-//! agent may have sent, 2ε holds at a δ that is 1 + e^ε times as large, for every event; pure ε doubles as it is.
+//! H at α = e^(2ε) between two contributions is at most δ(ε) + e^ε·δ(ε), by way of "nothing". So
+//! between two things that an agent may have sent, 2ε holds at a δ that is 1 + e^ε times as large,
+//! for every event; pure ε doubles as it is.
 //!
-//! **Source**: J.-P. Kahane, *Sur le chaos multiplicatif*, Ann. Sci. Math. Québec 9 (1985), for the inequality. The argument
-//! above is ours. The same pair is what dp-accounting uses for replace-one; Lebeda, Regehr, Kamath, Steinke 2024 discuss
-//! how it differs from add-or-remove.
+//! **Source**: J.-P. Kahane, *Sur le chaos multiplicatif*, Ann. Sci. Math. Québec 9 (1985), for the
+//! inequality. The argument above is ours. The same pair is what dp-accounting uses for
+//! replace-one; Lebeda, Regehr, Kamath, Steinke 2024 discuss how it differs from add-or-remove.
 //!
 //! ```
 //! use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, analytic};
@@ -65,19 +71,21 @@ pub(super) fn ln_mixture(q: f64, x: f64) -> f64 {
     }
 }
 
-/// The most nodes of the rule in [`divergence`]; where it needs more, the unsampled Gaussian's divergence is taken.
+/// The most nodes of the rule in [`divergence`]; where it needs more, the unsampled Gaussian's
+/// divergence is taken.
 const NODES_MAX: f64 = 32_768.0;
 
-/// Rényi divergence of order α > 1 of the pair (1 − q)N(0) + qN(1) against (1 − q)N(0) + qN(−1), standard deviation z;
-/// rounded up.
+/// Rényi divergence of order α > 1 of the pair (1 − q)N(0) + qN(1) against (1 − q)N(0) + qN(−1),
+/// standard deviation z; rounded up.
 ///
-/// **Equation**: ln A/(α − 1), A = E_{x∼N(0,z²)}\[a^α·b^(1−α)\], a = 1 − q + q·e^((2x−1)/(2z²)), b = a(−x). Never above
-/// 2α/z², that of q = 1.
+/// **Equation**: ln A/(α − 1), A = E_{x∼N(0,z²)}\[a^α·b^(1−α)\], a = 1 − q + q·e^((2x−1)/(2z²)),
+/// b = a(−x). Never above 2α/z², that of q = 1.
 ///
-/// **Numerics**: trapezoid rule over [−14z, 2α − 1 + 14z]; outside the integrand is below e^(−98) of its values at
-/// 0 and 2α − 1. In the strip |Im x| ≤ d ≤ πz²/2 it is analytic, with |a| at most its real value, |b| at least 1/√2 of
-/// it, and |e^(−x²/(2z²))| at most e^(d²/(2z²)) times its value: the error is below 2·2^(α/2)·e^(d²/(2z²) − 2πd/h), relative, and h
-/// makes that e^(−39). What rounding may take is added: 1e-10 of the largest exponent, and 1e-11.
+/// **Numerics**: trapezoid rule over [−14z, 2α − 1 + 14z]; outside the integrand is below e^(−98)
+/// of its values at 0 and 2α − 1. In the strip |Im x| ≤ d ≤ πz²/2 it is analytic, with |a| at most
+/// its real value, |b| at least 1/√2 of it, and |e^(−x²/(2z²))| at most e^(d²/(2z²)) times its
+/// value: the error is below 2·2^(α/2)·e^(d²/(2z²) − 2πd/h), relative, and h makes that e^(−39).
+/// What rounding may take is added: 1e-10 of the largest exponent, and 1e-11.
 ///
 /// ```
 /// use sordino_core::privacy::accountant::{poisson, replace};
@@ -136,7 +144,8 @@ mod tests {
     use super::*;
     use crate::privacy::{Event, NeighboringRelation};
 
-    /// A at order 2 by a sum over cells a hundredth of a deviation wide, in another arrangement: E_Q[(P/Q)²].
+    /// A at order 2 by a sum over cells a hundredth of a deviation wide, in another arrangement:
+    /// E_Q[(P/Q)²].
     #[test]
     fn divergences_are_those_of_a_plain_sum() {
         for (q, z) in [(0.25, 1.0), (0.05, 0.6), (0.9, 3.0), (0.5, 0.3)] {
@@ -253,7 +262,8 @@ mod tests {
         }
     }
 
-    /// Pure ε doubles: randomised response twice, by way of nothing, at a δ that pure events do not need.
+    /// Pure ε doubles: randomised response twice, by way of nothing, at a δ that pure events do not
+    /// need.
     #[test]
     fn pure_events_at_most_double_and_a_little() {
         let relation = NeighboringRelation::ReplaceSpecial;

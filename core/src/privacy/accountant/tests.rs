@@ -1,4 +1,5 @@
-//! Sums round up; every accountant by the one trait: the order of their answers, inverses, refusals.
+//! Sums round up; every accountant by the one trait: the order of their answers, inverses,
+//! refusals.
 
 use super::*;
 

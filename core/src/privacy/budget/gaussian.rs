@@ -4,15 +4,17 @@ use super::BudgetError;
 use crate::privacy::accountant::{Accountant, AccountantError, GaussianAccountant, PrivacySpent};
 use crate::privacy::event::Event;
 
-/// A budget (ε, δ) over unsampled Gaussians: what was spent is the exact ε of one Gaussian of multiplier 1/√Σ1/z².
+/// A budget (ε, δ) over unsampled Gaussians: what was spent is the exact ε of one Gaussian of
+/// multiplier 1/√Σ1/z².
 ///
 /// Neither `Copy` nor `Clone`: what is charged to a copy is charged nowhere.
 ///
-/// **Privacy**: for multipliers that are fixed beforehand, the theorem of [`crate::federated::prior`]'s plan. A Rényi filter of the
-/// same releases says a tenth more, and refuses a plan of exactly ε its last release.
+/// **Privacy**: for multipliers that are fixed beforehand, the theorem of
+/// [`crate::federated::prior`]'s plan. A Rényi filter of the same releases says a tenth more, and
+/// refuses a plan of exactly ε its last release.
 ///
-/// **Numerics**: Σ1/z² and ε round up, by parts in 1e-14 altogether: a plan must leave that much, as those do whose multipliers
-/// were calibrated to 1e-4.
+/// **Numerics**: Σ1/z² and ε round up, by parts in 1e-14 altogether: a plan must leave that much,
+/// as those do whose multipliers were calibrated to 1e-4.
 ///
 /// ```
 /// use sordino_core::privacy::budget::{BudgetError, Filter, GaussianFilter};
@@ -52,7 +54,8 @@ impl GaussianFilter {
         })
     }
 
-    /// The same budget after what an accountant says was spent, however much; as [`super::Filter::resume`].
+    /// The same budget after what an accountant says was spent, however much; as
+    /// [`super::Filter::resume`].
     pub fn resume(self, spent: GaussianAccountant) -> Self {
         GaussianFilter {
             accountant: spent,
@@ -62,7 +65,8 @@ impl GaussianFilter {
 
     /// Whether all of these fit together. Nothing is spent.
     ///
-    /// **Errors**: [`BudgetError::Exhausted`]; [`BudgetError::Accountant`] for a sampled or other event.
+    /// **Errors**: [`BudgetError::Exhausted`]; [`BudgetError::Accountant`] for a sampled or other
+    /// event.
     pub fn admits(&self, events: &[Event]) -> Result<(), BudgetError> {
         self.after(events).map(|_| ())
     }

@@ -1,23 +1,26 @@
 //! The Gaussian mechanism on an integer grid.
 //!
-//! **Equation** ([`GridGaussian`]): release = (C/(K·q))·(Σ u + ⌊2^m·G⌋), u integer vectors of norm ≤ K
-//! ([`crate::privacy::encode`]), G independent standard normals, K = ⌊2^m/z⌋.
+//! **Equation** ([`GridGaussian`]): release = (C/(K·q))·(Σ u + ⌊2^m·G⌋), u integer vectors of norm
+//! ≤ K ([`crate::privacy::encode`]), G independent standard normals, K = ⌊2^m/z⌋.
 //!
 #![doc = include_str!("../../../equations/grid_gaussian.html")]
 //!
-//! **Theorem.** With Poisson sampling of probability q the release is exactly a (q, z′)-sampled Gaussian mechanism
-//! under zero-out neighbours, z′ = 2^m/K ≥ z, with no extra δ for discretisation. Where everybody contributes
-//! ([`GridGaussian::unsampled`]) it is the Gaussian mechanism of that multiplier, and its event says so.
+//! **Theorem.** With Poisson sampling of probability q the release is exactly a (q, z′)-sampled
+//! Gaussian mechanism under zero-out neighbours, z′ = 2^m/K ≥ z, with no extra δ for
+//! discretisation. Where everybody contributes ([`GridGaussian::unsampled`]) it is the Gaussian
+//! mechanism of that multiplier, and its event says so.
 //!
-//! **Proof.** Let X = Σu, an integer vector. ⌊X + 2^m·G⌋ = X + ⌊2^m·G⌋ coordinate by coordinate, because X is whole; so
-//! the released integers are a deterministic function of X + 2^m·G, the *continuous* Gaussian mechanism of std 2^m.
-//! Zero-out neighbours differ in one u, and ‖u‖₂ ≤ K by the integer check, so its L2 sensitivity is K and its noise
-//! multiplier 2^m/K. Selection is independent of the data. Decoding is post-processing. ∎ (Truncating sign and
-//! magnitude in place of the floor breaks the first equality.)
+//! **Proof.** Let X = Σu, an integer vector. ⌊X + 2^m·G⌋ = X + ⌊2^m·G⌋ coordinate by coordinate,
+//! because X is whole; so the released integers are a deterministic function of X + 2^m·G, the
+//! *continuous* Gaussian mechanism of std 2^m. Zero-out neighbours differ in one u, and ‖u‖₂ ≤ K by
+//! the integer check, so its L2 sensitivity is K and its noise multiplier 2^m/K. Selection is
+//! independent of the data. Decoding is post-processing. ∎ (Truncating sign and magnitude in place
+//! of the floor breaks the first equality.)
 //!
-//! **Assumed**: uniform secret words (the guarantee is then that of the generator), coins by exact thresholds, bounds
-//! that cannot abort depending on data, only the decoded value leaves. **Not closed**: timing of the sampler, see
-//! [`crate::random::exact`]; draw into the pool ahead of the data.
+//! **Assumed**: uniform secret words (the guarantee is then that of the generator), coins by exact
+//! thresholds, bounds that cannot abort depending on data, only the decoded value leaves. **Not
+//! closed**: timing of the sampler, see [`crate::random::exact`]; draw into the pool ahead of the
+//! data.
 //!
 //! **Example**: that of [`GridGaussian`].
 
@@ -171,8 +174,9 @@ pub struct GridGaussian {
     sampling: Option<SamplingProbability>,
 }
 
-/// Noise that was drawn and not yet used. It is consumed by the release, so that it cannot serve twice, and remembers
-/// its grid, so that it cannot serve another. Prints its length, never what it holds.
+/// Noise that was drawn and not yet used. It is consumed by the release, so that it cannot serve
+/// twice, and remembers its grid, so that it cannot serve another. Prints its length, never what it
+/// holds.
 ///
 /// **Example**: that of [`GridGaussian`].
 #[must_use]
@@ -207,11 +211,12 @@ impl<P: Provenance> Drop for NoisePool<'_, P> {
     }
 }
 
-/// Coins that were flipped for one release, one for each party. The release consumes it, so that coins and noise are of
-/// one kind of source.
+/// Coins that were flipped for one release, one for each party. The release consumes it, so that
+/// coins and noise are of one kind of source.
 ///
-/// **Privacy**: that the sums hold exactly the parties whose byte is 1 is the caller's word here, as at every mechanism
-/// alone. [`crate::federated::Server`] keeps it: it flips the coins, adds by them, and releases.
+/// **Privacy**: that the sums hold exactly the parties whose byte is 1 is the caller's word here,
+/// as at every mechanism alone. [`crate::federated::Server`] keeps it: it flips the coins, adds by
+/// them, and releases.
 ///
 /// **Example**: that of [`GridGaussian`].
 #[derive(Debug, PartialEq)]
@@ -222,7 +227,8 @@ pub struct Sample<P: Provenance> {
 }
 
 impl<P: Provenance> Sample<P> {
-    /// A sample that a party drew before, from a source of this kind; nothing if its kind is not `P`.
+    /// A sample that a party drew before, from a source of this kind; nothing if its kind is not
+    /// `P`.
     pub(crate) fn drawn_before(
         probability: SamplingProbability,
         coins: SourceKind,
@@ -237,8 +243,9 @@ impl<P: Provenance> Sample<P> {
 impl GridGaussian {
     /// A mechanism over a Poisson sample.
     ///
-    /// **Parameters**: `grid_exponent` m in 10..=24: the noise has std 2^m grid units; `noise_multiplier` z > 0;
-    /// `sampling_probability` > 0; `contributors_max` the largest number of vectors in one sum, N·K < 2⁶².
+    /// **Parameters**: `grid_exponent` m in 10..=24: the noise has std 2^m grid units;
+    /// `noise_multiplier` z > 0; `sampling_probability` > 0; `contributors_max` the largest number
+    /// of vectors in one sum, N·K < 2⁶².
     pub fn new(
         grid_exponent: u32,
         noise_multiplier: f64,
@@ -255,7 +262,8 @@ impl GridGaussian {
         })
     }
 
-    /// A mechanism over everybody: no coins, q = 1 in decoding, and the event is a Gaussian without sampling.
+    /// A mechanism over everybody: no coins, q = 1 in decoding, and the event is a Gaussian without
+    /// sampling.
     ///
     /// **Parameters**: as [`GridGaussian::new`].
     pub fn unsampled(
@@ -337,9 +345,11 @@ impl GridGaussian {
         }
     }
 
-    /// The sample of a mechanism without sampling: everybody, without a coin, so that it goes with noise of any kind.
+    /// The sample of a mechanism without sampling: everybody, without a coin, so that it goes with
+    /// noise of any kind.
     ///
-    /// **Errors**: [`GaussianError::Sampled`] for a mechanism that samples, be it with probability 1.
+    /// **Errors**: [`GaussianError::Sampled`] for a mechanism that samples, be it with
+    /// probability 1.
     pub fn everybody<P: Provenance>(&self) -> Result<Sample<P>, GaussianError> {
         match self.sampling {
             None => Ok(Sample {
@@ -355,11 +365,11 @@ impl GridGaussian {
         Encoder::new(self.radius, l2_sensitivity, clipping_norm)
     }
 
-    /// Flips the coin of every party: 1 in its byte if it is in the sample, else 0. Independently, one word of `source`
-    /// for each, in the order of the bytes.
+    /// Flips the coin of every party: 1 in its byte if it is in the sample, else 0. Independently,
+    /// one word of `source` for each, in the order of the bytes.
     ///
-    /// **Errors**: [`GaussianError::NobodySampled`] without parties: no coin was flipped for anybody;
-    /// [`GaussianError::Noise`], all bytes are 0 then.
+    /// **Errors**: [`GaussianError::NobodySampled`] without parties: no coin was flipped for
+    /// anybody; [`GaussianError::Noise`], all bytes are 0 then.
     pub fn sample<S: NoiseSource>(
         &self,
         source: &mut S,
@@ -410,13 +420,14 @@ impl GridGaussian {
 
     /// Adds the noise to the integer sums and decodes by C/(K·q) into `out`.
     ///
-    /// The sums then hold the noised integers. Sample and pool are spent, also by a refusal; the pool holds zeros.
+    /// The sums then hold the noised integers. Sample and pool are spent, also by a refusal; the
+    /// pool holds zeros.
     ///
-    /// **Parameters**: `sums` of the parties that `sample` selected, and of no other; `l2_sensitivity` C, the one the
-    /// encoder was made with; sums, noise and `out` of one length.
+    /// **Parameters**: `sums` of the parties that `sample` selected, and of no other;
+    /// `l2_sensitivity` C, the one the encoder was made with; sums, noise and `out` of one length.
     ///
-    /// **Errors**: [`GaussianError::Length`], [`GaussianError::OtherNoise`], [`GaussianError::OtherSample`],
-    /// [`GaussianError::Constant`]; sums and `out` are as before.
+    /// **Errors**: [`GaussianError::Length`], [`GaussianError::OtherNoise`],
+    /// [`GaussianError::OtherSample`], [`GaussianError::Constant`]; sums and `out` are as before.
     pub fn release<'o, P: Provenance, T: Scalar>(
         &self,
         sums: &mut [i64],
@@ -462,13 +473,14 @@ impl GridGaussian {
         Ok(Release::new(out, self.event()))
     }
 
-    /// Adds the noise to sums modulo 2⁶⁴, of which a lower power of two may be all that is meant. The pool is spent and holds
-    /// zeros.
+    /// Adds the noise to sums modulo 2⁶⁴, of which a lower power of two may be all that is meant.
+    /// The pool is spent and holds zeros.
     ///
-    /// **Privacy**: residues are a function of the noised integers, so what holds for those holds here. The sums may be shares
-    /// of the parties' sums: see [`crate::federated::shares`].
+    /// **Privacy**: residues are a function of the noised integers, so what holds for those holds
+    /// here. The sums may be shares of the parties' sums: see [`crate::federated::shares`].
     ///
-    /// **Errors**: [`GaussianError::Length`], [`GaussianError::OtherNoise`]; the sums are as before.
+    /// **Errors**: [`GaussianError::Length`], [`GaussianError::OtherNoise`]; the sums are as
+    /// before.
     pub fn release_modulo<P: Provenance>(
         &self,
         sums: &mut [u64],

@@ -1,17 +1,20 @@
 //! Discrete Laplace noise on integers: exact pure ε.
 //!
-//! **Equation**: release = clamp(clamp(j, low, high) + X, low − B, high + B), X discrete Laplace of scale Δ/ε.
+//! **Equation**: release = clamp(clamp(j, low, high) + X, low − B, high + B), X discrete Laplace of
+//! scale Δ/ε.
 //!
-//! **Theorem.** For inputs whose clamped integers differ by at most Δ the release is ε-private, exactly.
+//! **Theorem.** For inputs whose clamped integers differ by at most Δ the release is ε-private,
+//! exactly.
 //!
-//! **Proof.** P(X = x) ∝ e^(−|x|ε/Δ) on *all* integers, so shifting by k ≤ Δ changes every probability by at most
-//! e^(kε/Δ) ≤ e^ε. The sampler saturates X at 1024 scales; B is chosen so that every saturated draw lands on the outer
-//! clamp whatever the input, so the law after the clamp is that of the untruncated noise: the support does not move
-//! with the input. ∎
+//! **Proof.** P(X = x) ∝ e^(−|x|ε/Δ) on *all* integers, so shifting by k ≤ Δ changes every
+//! probability by at most e^(kε/Δ) ≤ e^ε. The sampler saturates X at 1024 scales; B is chosen so
+//! that every saturated draw lands on the outer clamp whatever the input, so the law after the
+//! clamp is that of the untruncated noise: the support does not move with the input. ∎
 //!
-//! **Assumed**: the *inner* clamp is what the guarantee rests on; it is done in integers, and a NaN becomes a public
-//! value before it. Coins exact up to 2⁻²⁹⁰ (bounded loops), far below any generator's own security. **Not closed**:
-//! the sampler's time is correlated with |X| (0.77): draw ahead of the data, send on a fixed schedule.
+//! **Assumed**: the *inner* clamp is what the guarantee rests on; it is done in integers, and a NaN
+//! becomes a public value before it. Coins exact up to 2⁻²⁹⁰ (bounded loops), far below any
+//! generator's own security. **Not closed**: the sampler's time is correlated with |X| (0.77): draw
+//! ahead of the data, send on a fixed schedule.
 //!
 //! **Example**: that of [`ClampedLaplace`].
 
@@ -92,8 +95,8 @@ pub struct DiscreteLaplace {
 /// What a [`DiscreteLaplace::wide`] release adds to its ε: above 2(1 + e^256)e^(−1024).
 const WIDE_DELTA: f64 = 1e-300;
 
-/// One draw that was made and not yet used. It remembers its scale: in a release of another scale it becomes noise of
-/// the largest magnitude. Never prints what it holds.
+/// One draw that was made and not yet used. It remembers its scale: in a release of another scale
+/// it becomes noise of the largest magnitude. Never prints what it holds.
 ///
 /// **Example**: that of [`DiscreteLaplace`].
 #[must_use]
@@ -110,7 +113,8 @@ impl<P: Provenance> fmt::Debug for LaplaceNoise<P> {
 }
 
 impl DiscreteLaplace {
-    /// A mechanism for integers clamped to `low..=high` that change by at most `sensitivity` under `relation`.
+    /// A mechanism for integers clamped to `low..=high` that change by at most `sensitivity` under
+    /// `relation`.
     pub fn new(
         sensitivity: u64,
         epsilon: Epsilon,
@@ -144,9 +148,10 @@ impl DiscreteLaplace {
         }
     }
 
-    /// The same for ranges of any width below 2⁵⁰. Where [`DiscreteLaplace::new`] refuses a range wider than 1024
-    /// scales, draws that saturate (probability e^(−1024)) no longer land on one clamp for all inputs: such a release is
-    /// charged δ = 1e-300 besides ε, which bounds (1 + e^ε) times twice that probability for every admissible ε.
+    /// The same for ranges of any width below 2⁵⁰. Where [`DiscreteLaplace::new`] refuses a range
+    /// wider than 1024 scales, draws that saturate (probability e^(−1024)) no longer land on one
+    /// clamp for all inputs: such a release is charged δ = 1e-300 besides ε, which bounds (1 + e^ε)
+    /// times twice that probability for every admissible ε.
     pub fn wide(
         sensitivity: u64,
         epsilon: Epsilon,
@@ -217,8 +222,8 @@ impl DiscreteLaplace {
         })
     }
 
-    /// Clamps, adds, clamps. Cannot fail, whatever the value: noise that was drawn for another scale is replaced by the
-    /// largest there is, and the release says nothing.
+    /// Clamps, adds, clamps. Cannot fail, whatever the value: noise that was drawn for another
+    /// scale is replaced by the largest there is, and the release says nothing.
     pub fn release<P: Provenance>(&self, value: i64, noise: LaplaceNoise<P>) -> Release<i64, P> {
         let inside = value.max(self.low).min(self.high);
         let own = noise.scale == (self.sensitivity, self.epsilon.numerator());
@@ -244,14 +249,16 @@ fn largest(sensitivity: u64, epsilon: Epsilon) -> Option<i64> {
         .map(|largest| largest as i64)
 }
 
-/// One reward of one user, made private on the user's own device ("curious-to-learner" mechanism, CTL).
+/// One reward of one user, made private on the user's own device ("curious-to-learner" mechanism,
+/// CTL).
 ///
-/// **Equation**: g = 2b/2^m; j = ⌊(clamp(y, ±b) + b)/g⌋ in 0..=2^m; release −b + g·(j + X), X discrete Laplace of scale
-/// 2^m/ε. NaN becomes the public value 0.
+/// **Equation**: g = 2b/2^m; j = ⌊(clamp(y, ±b) + b)/g⌋ in 0..=2^m; release −b + g·(j + X), X
+/// discrete Laplace of scale 2^m/ε. NaN becomes the public value 0.
 ///
-/// **Privacy**: exact pure ε for one report, under replacing the reward by any other: the sensitivity is the whole
-/// range, 2^m. Unbounded observation noise is accepted and biased by the clamp. Not protected: that the user takes
-/// part, the point, the time. k reports cost k·ε ([`crate::privacy::epsilon::PureBudget`]).
+/// **Privacy**: exact pure ε for one report, under replacing the reward by any other: the
+/// sensitivity is the whole range, 2^m. Unbounded observation noise is accepted and biased by the
+/// clamp. Not protected: that the user takes part, the point, the time. k reports cost k·ε
+/// ([`crate::privacy::epsilon::PureBudget`]).
 ///
 /// **Source**: Zhou, Tan 2021, Algorithm 1 (CTL), which assumes |y| ≤ b where this enforces it.
 ///
@@ -348,10 +355,11 @@ impl ClampedLaplace {
     }
 }
 
-/// The paper's floating-point report y + Laplace(2b/ε): **simulation only**, with the clamp the paper assumes.
+/// The paper's floating-point report y + Laplace(2b/ε): **simulation only**, with the clamp the
+/// paper assumes.
 ///
-/// **Not private as executed**: the set of reachable numbers depends on y (Mironov 2012); `tests/` shows the one-line
-/// predicate that tells two rewards apart in a quarter of all draws.
+/// **Not private as executed**: the set of reachable numbers depends on y (Mironov 2012); `tests/`
+/// shows the one-line predicate that tells two rewards apart in a quarter of all draws.
 pub fn paper_report<T: Scalar>(
     reward: T,
     bound: T,
@@ -416,8 +424,8 @@ mod tests {
 
     #[test]
     fn the_loss_is_epsilon_and_the_clamp_is_what_it_rests_on() {
-        // Pr(report ≥ b) under y = +b against −b, n = 60,000: the true ratio is e^ε, and ten times the reward changes
-        // nothing with the clamp. Level: 5 standard deviations of the log ratio.
+        // Pr(report ≥ b) under y = +b against −b, n = 60,000: the true ratio is e^ε, and ten times
+        // the reward changes nothing with the clamp. Level: 5 standard deviations of the log ratio.
         let n = 60_000;
         let share = |y: f64, clamp: bool, seed: u64| {
             let mut source = Simulated::new(Stream::from_seed(seed));

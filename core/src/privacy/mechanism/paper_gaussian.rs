@@ -1,4 +1,5 @@
-//! The paper's Gaussian mechanism in floating point, which reproduces its printed results and is not private as executed.
+//! The paper's Gaussian mechanism in floating point, which reproduces its printed results and is
+//! not private as executed.
 //!
 //! **Example**: that of [`PaperGaussian`].
 
@@ -9,14 +10,15 @@ use crate::privacy::event::{Event, NeighboringRelation, Release};
 use crate::privacy::sampling::SamplingProbability;
 use crate::random::{Simulation, Stream, normal};
 
-/// The release as the paper writes it, in floating point: **simulation only**, it reproduces printed results.
+/// The release as the paper writes it, in floating point: **simulation only**, it reproduces
+/// printed results.
 ///
 /// **Equation**: ω⁽ⁱ⁾ = (1/q)·Σ_selected φ⁽ⁱ⁾·ω̂ + N(0, (z·φ_max·S/q)²·I).
 ///
-/// **Not private as executed**: the low bits of a floating-point Gaussian betray what it was added to (Mironov 2012;
-/// Jin et al. 2022), sums depend on their order, and rounding adds to the sensitivity. Its source is a [`Stream`], and
-/// its release is marked [`Simulation`]. Its noise is also up to √P larger than needed: φ_max·S in place
-/// of the tight max‖φ‖·S/√P.
+/// **Not private as executed**: the low bits of a floating-point Gaussian betray what it was added
+/// to (Mironov 2012; Jin et al. 2022), sums depend on their order, and rounding adds to the
+/// sensitivity. Its source is a [`Stream`], and its release is marked [`Simulation`]. Its noise is
+/// also up to √P larger than needed: φ_max·S in place of the tight max‖φ‖·S/√P.
 ///
 /// **Source**: Dai, Low, Jaillet 2021, Algorithm 1.
 ///
@@ -44,8 +46,8 @@ pub struct PaperGaussian {
 }
 
 impl PaperGaussian {
-    /// A mechanism: `noise_multiplier` z > 0, `sampling_probability` q > 0, `clipping_norm` S > 0, `blocks` P ≥ 1,
-    /// `weight_max` φ_max > 0.
+    /// A mechanism: `noise_multiplier` z > 0, `sampling_probability` q > 0, `clipping_norm` S > 0,
+    /// `blocks` P ≥ 1, `weight_max` φ_max > 0.
     pub fn new(
         noise_multiplier: f64,
         sampling_probability: SamplingProbability,
@@ -86,7 +88,8 @@ impl PaperGaussian {
         self.noise_multiplier * self.l2_sensitivity()
     }
 
-    /// Adds (1/q)·φ⁽ⁱ⁾·ω̂ of one selected party to the sums, laid out as in [`crate::privacy::encode::Encoder::add`].
+    /// Adds (1/q)·φ⁽ⁱ⁾·ω̂ of one selected party to the sums, laid out as in
+    /// [`crate::privacy::encode::Encoder::add`].
     pub fn add<T: Scalar>(
         &self,
         vector: &[T],
@@ -119,8 +122,8 @@ impl PaperGaussian {
         })
     }
 
-    /// Adds the noise and rounds to T. The event names the multiplier meant by the paper, z; the noise in force is at
-    /// least that.
+    /// Adds the noise and rounds to T. The event names the multiplier meant by the paper, z; the
+    /// noise in force is at least that.
     pub fn release<'o, T: Scalar>(
         &self,
         sums: &[f64],

@@ -1,21 +1,26 @@
 //! Gaussian projection: a public projection of each row plus Gaussian noise, calibrated exactly.
 //!
-//! **Equation**: Z = g·(⌊X·P/g⌋ + ⌊2^m·G⌋), P public, d×r with orthonormal columns (r ≤ d) or the identity; the grid step
-//! g is chosen so that noise of std 2^m·g has exactly the multiplier asked for.
+//! **Equation**: Z = g·(⌊X·P/g⌋ + ⌊2^m·G⌋), P public, d×r with orthonormal columns (r ≤ d) or the
+//! identity; the grid step g is chosen so that noise of std 2^m·g has exactly the multiplier asked
+//! for.
 //!
-//! **Theorem.** For two tables that differ in one row, by at most 1 in L2, the release of all rows is (ε, δ)-private.
+//! **Theorem.** For two tables that differ in one row, by at most 1 in L2, the release of all rows
+//! is (ε, δ)-private.
 //!
-//! **Proof.** Projection onto a ball (the public `norm_max`) does not lengthen a difference, nor does P. So one row of
-//! X·P moves by at most 1, its floating-point value by at most s = 1 + 2√r·e with e the rounding error of a row of norm
-//! ≤ norm_max. Flooring on the grid adds at most 1 per coordinate: in grid units the row moves by at most s/g + √r.
-//! With g = s/(2^m/z − √r) this is 2^m/z: the noise, ⌊X + 2^m·G⌋ = X + ⌊2^m·G⌋ on integers, is post-processing of a
-//! continuous Gaussian of multiplier z, and z solves the exact condition (Balle, Wang 2018). ∎
+//! **Proof.** Projection onto a ball (the public `norm_max`) does not lengthen a difference, nor
+//! does P. So one row of X·P moves by at most 1, its floating-point value by at most s = 1 + 2√r·e
+//! with e the rounding error of a row of norm ≤ norm_max. Flooring on the grid adds at most 1 per
+//! coordinate: in grid units the row moves by at most s/g + √r. With g = s/(2^m/z − √r) this is
+//! 2^m/z: the noise, ⌊X + 2^m·G⌋ = X + ⌊2^m·G⌋ on integers, is post-processing of a continuous
+//! Gaussian of multiplier z, and z solves the exact condition (Balle, Wang 2018). ∎
 //!
-//! **Assumed**: centring and scaling constants are public: with the data's own mean *every* row moves. **Protected**:
-//! a shift of one row by ≤ 1, which is [`ShiftUnit`] for the owner of the table. Not: y, which rows are asked for, n, hyper-parameters fitted on the data.
+//! **Assumed**: centring and scaling constants are public: with the data's own mean *every* row
+//! moves. **Protected**: a shift of one row by ≤ 1, which is [`ShiftUnit`] for the owner of the
+//! table. Not: y, which rows are asked for, n, hyper-parameters fitted on the data.
 //!
-//! **Source**: Kenthapadi, Korolova, Mironov, Mishra 2013. The projection of Kharkovskii, Dai, Low 2020, noise-free
-//! with a secret random matrix, is *not* differentially private: see `docs/privacy.md` and the attack in the tests.
+//! **Source**: Kenthapadi, Korolova, Mironov, Mishra 2013. The projection of Kharkovskii, Dai, Low
+//! 2020, noise-free with a secret random matrix, is *not* differentially private: see
+//! `docs/privacy.md` and the attack in the tests.
 //!
 //! **Example**: that of [`GaussianProjection`].
 
@@ -28,8 +33,8 @@ use crate::privacy::shift::ShiftUnit;
 use crate::random::exact::Bits;
 use crate::random::{NoiseError, NoiseSource};
 
-/// Why a projection cannot be configured or released. Only [`ProjectionError::NotFinite`] is about the data: a table
-/// that is refused at the door, before anything was drawn.
+/// Why a projection cannot be configured or released. Only [`ProjectionError::NotFinite`] is about
+/// the data: a table that is refused at the door, before anything was drawn.
 ///
 /// **Example**: that of [`GaussianProjection`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,8 +162,8 @@ impl<'p> GaussianProjection<'p> {
 
     /// A public projection, `dim`×`out_dim` row by row, orthonormal columns, out_dim ≤ dim.
     ///
-    /// **Parameters**: (ε, δ) of the whole release; `norm_max` public bound on the norm of rows, longer rows are pulled
-    /// back; `grid_exponent` m in 10..=24.
+    /// **Parameters**: (ε, δ) of the whole release; `norm_max` public bound on the norm of rows,
+    /// longer rows are pulled back; `grid_exponent` m in 10..=24.
     pub fn new(
         projection: &'p [f64],
         dim: usize,
@@ -214,7 +219,8 @@ impl<'p> GaussianProjection<'p> {
         let noise_multiplier =
             analytic::noise_multiplier(epsilon, delta).map_err(ProjectionError::Target)?;
         let root = Scalar::sqrt(out_dim as f64);
-        // The largest singular value of P, and the rounding of a row: a dot product of d terms, the pull-back, P itself.
+        // The largest singular value of P, and the rounding of a row: a dot product of d terms, the
+        // pull-back, P itself.
         let singular = Scalar::sqrt(1.0 + out_dim as f64 * deviation);
         let rounding = (dim as f64 + 16.0) * f64::EPSILON * norm_max;
         let sensitivity = singular * (1.0 + 2.0 * root * rounding);
@@ -260,8 +266,8 @@ impl<'p> GaussianProjection<'p> {
         GaussianProjection { unit, ..self }
     }
 
-    /// What the release of the whole table costs. The relation's replaced row lies within distance 1 of the table given,
-    /// which is the event's unit for its owner.
+    /// What the release of the whole table costs. The relation's replaced row lies within distance
+    /// 1 of the table given, which is the event's unit for its owner.
     pub const fn event(&self) -> Event {
         let relation = NeighboringRelation::ShiftOne { unit: self.unit };
         Event::Gaussian {

@@ -5,14 +5,16 @@
 //! | [`Selection::permute_and_flip`] | candidates in random order, each with probability e^(−ε(u*−u)/(2Δ)) | pure ε; never worse than the next |
 //! | [`Selection::exponential`] | uniform candidates, the same coin, until one is accepted | ε and δ = e^(−200) for the bounded loop |
 //!
-//! **Theorem.** If no utility changes by more than Δ between neighbours, both are ε-private (McSherry, Talwar 2007;
-//! McKenna, Sheldon 2020, Theorem 1). The coins are exact: Bernoulli(e^(−numerator/denominator)) in integers.
+//! **Theorem.** If no utility changes by more than Δ between neighbours, both are ε-private
+//! (McSherry, Talwar 2007; McKenna, Sheldon 2020, Theorem 1). The coins are exact:
+//! Bernoulli(e^(−numerator/denominator)) in integers.
 //!
 //! A gap too wide for 64 bits is cut: that is max(u, u* − cut), whose sensitivity is again ≤ Δ.
 //!
-//! **Assumed**: candidates public and chosen without the data; utilities computed for *all* of them (a crash or NaN of
-//! one candidate changes its utility by more than Δ: abort the whole release by a public rule, or account for it).
-//! **Not closed**: the number of coins depends on the utilities, so the time does.
+//! **Assumed**: candidates public and chosen without the data; utilities computed for *all* of them
+//! (a crash or NaN of one candidate changes its utility by more than Δ: abort the whole release by
+//! a public rule, or account for it). **Not closed**: the number of coins depends on the utilities,
+//! so the time does.
 //!
 //! **Example**: that of [`Selection`].
 
@@ -74,7 +76,8 @@ impl From<NoiseError> for SelectionError {
     }
 }
 
-/// Uniform proposals for each candidate before the exponential mechanism gives up: (1−1/n)^(200n) < e^(−200).
+/// Uniform proposals for each candidate before the exponential mechanism gives up: (1−1/n)^(200n) <
+/// e^(−200).
 const ATTEMPTS_PER_CANDIDATE: u64 = 200;
 /// e^(−200), rounded up.
 const GIVE_UP_DELTA: f64 = 1.4e-87;
@@ -102,7 +105,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// A mechanism: `sensitivity` Δ in 1..=2⁴⁰, the most any utility changes between neighbours under `relation`.
+    /// A mechanism: `sensitivity` Δ in 1..=2⁴⁰, the most any utility changes between neighbours
+    /// under `relation`.
     pub fn new(
         sensitivity: u64,
         epsilon: Epsilon,
@@ -135,8 +139,8 @@ impl Selection {
         }
     }
 
-    /// Visits candidates in random order and accepts each with its coin; a best one is accepted for certain, so at
-    /// most n coins fall.
+    /// Visits candidates in random order and accepts each with its coin; a best one is accepted for
+    /// certain, so at most n coins fall.
     ///
     /// **Parameters**: `order` scratch as long as the utilities.
     pub fn permute_and_flip<S: NoiseSource>(

@@ -1,12 +1,14 @@
-//! The exact posterior with rows appended one by one: the engine for points that are not known beforehand.
+//! The exact posterior with rows appended one by one: the engine for points that are not known
+//! beforehand.
 //!
-//! **Equation**: with A = K + σ²I = LLᵀ and z = L⁻¹(y − m), the posterior at x is m + v·z and k(x, x) − v·v, where
-//! v = L⁻¹k(x). Keeping z beside L makes an observation one row and a prediction one forward substitution; no vector of
-//! weights is ever solved for.
+//! **Equation**: with A = K + σ²I = LLᵀ and z = L⁻¹(y − m), the posterior at x is m + v·z and k(x,
+//! x) − v·v, where v = L⁻¹k(x). Keeping z beside L makes an observation one row and a prediction
+//! one forward substitution; no vector of weights is ever solved for.
 //!
 #![doc = include_str!("../../../equations/posterior.html")]
 //!
-//! **Source**: Rasmussen and Williams 2006, algorithm 2.1, in the incremental form of Osborne 2010, appendix B.
+//! **Source**: Rasmussen and Williams 2006, algorithm 2.1, in the incremental form of Osborne 2010,
+//! appendix B.
 //!
 //! **Example**: that of [`ExactGp`].
 
@@ -76,14 +78,16 @@ pub enum WhenFull {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenRepeated {
-    /// The two are averaged: c observations of one point are one observation with noise variance σ²/c.
+    /// The two are averaged: c observations of one point are one observation with noise variance
+    /// σ²/c.
     #[default]
     Merge,
     /// The observation is refused with [`SurrogateError::Singular`].
     Refuse,
 }
 
-/// The exact posterior of a Gaussian process with constant prior mean (default 0) and noise variance σ².
+/// The exact posterior of a Gaussian process with constant prior mean (default 0) and noise
+/// variance σ².
 ///
 /// A few words; the numbers live in `storage`, which belongs to the caller.
 ///
@@ -125,8 +129,9 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         Self::resume(kernel, noise_variance, dim, capacity, 0, storage)
     }
 
-    /// The model whose first `len` rows `storage` already holds, as an earlier one left it: a device after sleep, an
-    /// agent whose storage lies in an arena, a checkpoint. Options are to be set again.
+    /// The model whose first `len` rows `storage` already holds, as an earlier one left it: a
+    /// device after sleep, an agent whose storage lies in an arena, a checkpoint. Options are to be
+    /// set again.
     ///
     /// **Errors**: as [`ExactGp::new`]; [`SurrogateError::Full`] if `len` exceeds the capacity;
     /// [`SurrogateError::NonFinite`] if what is stored is not finite.
@@ -189,7 +194,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// A constant prior mean m, unit y, in place of 0; before the first observation.
     ///
-    /// **Errors**: [`SurrogateError::NonFinite`]; [`SurrogateError::Full`] once there are observations.
+    /// **Errors**: [`SurrogateError::NonFinite`]; [`SurrogateError::Full`] once there are
+    /// observations.
     pub fn with_prior_mean(mut self, prior_mean: T) -> Result<Self, SurrogateError> {
         if !prior_mean.is_finite() {
             return Err(SurrogateError::NonFinite {
@@ -203,11 +209,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         Ok(self)
     }
 
-    /// The least noise variance of a row, in y²; default 0. A row of c merged observations has max(σ²/c, floor): without
-    /// a floor many repeats bring it below what the format resolves, and rows after it are rounding errors.
+    /// The least noise variance of a row, in y²; default 0. A row of c merged observations has
+    /// max(σ²/c, floor): without a floor many repeats bring it below what the format resolves, and
+    /// rows after it are rounding errors.
     ///
-    /// **Errors**: [`SurrogateError::NoiseVariance`] for a floor that is negative, infinite or NaN. A model that is
-    /// resumed needs the floor it had.
+    /// **Errors**: [`SurrogateError::NoiseVariance`] for a floor that is negative, infinite or NaN.
+    /// A model that is resumed needs the floor it had.
     pub fn with_noise_floor(mut self, floor: T) -> Result<Self, SurrogateError> {
         self.noise = RowNoise::new(self.noise.variance, floor)?;
         Ok(self)
@@ -227,14 +234,15 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// Adds one observation y of the point x.
     ///
-    /// **Numerics**: the new squared pivot is the variance that the other observations leave at x plus σ². Below
-    /// (n + 8)·ε·(k(x, x) + σ²) it is rounding error: if the correlation ρ with the nearest observation has
-    /// 1 − ρ² ≤ √ε the two are merged, else the point is refused. Below √ε·(k(x, x) + σ²) it has lost half its digits:
-    /// a point that equals another at working precision, 1 − ρ² ≤ (n + 8)·ε, is merged, any other appended.
+    /// **Numerics**: the new squared pivot is the variance that the other observations leave at x
+    /// plus σ². Below (n + 8)·ε·(k(x, x) + σ²) it is rounding error: if the correlation ρ with the
+    /// nearest observation has 1 − ρ² ≤ √ε the two are merged, else the point is refused. Below
+    /// √ε·(k(x, x) + σ²) it has lost half its digits: a point that equals another at working
+    /// precision, 1 − ρ² ≤ (n + 8)·ε, is merged, any other appended.
     ///
-    /// **Errors**: [`SurrogateError::Dimension`]; [`SurrogateError::NonFinite`] for x, y, or a y so large that squares
-    /// overflow; [`SurrogateError::Full`]; [`SurrogateError::Singular`]. The model is as it was, except that a sliding
-    /// window has already dropped its oldest observation.
+    /// **Errors**: [`SurrogateError::Dimension`]; [`SurrogateError::NonFinite`] for x, y, or a y so
+    /// large that squares overflow; [`SurrogateError::Full`]; [`SurrogateError::Singular`]. The
+    /// model is as it was, except that a sliding window has already dropped its oldest observation.
     ///
     /// **Cost**: n² + O(n) flops, n covariances.
     pub fn observe(&mut self, x: &[T], y: T) -> Result<Observed, SurrogateError> {
@@ -323,12 +331,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         })
     }
 
-    /// Means and variances at a row-major list of points, as many as `mean` and `variance` hold: 5 to 12 times faster
-    /// than one by one, with the same bits.
+    /// Means and variances at a row-major list of points, as many as `mean` and `variance` hold: 5
+    /// to 12 times faster than one by one, with the same bits.
     ///
-    /// **Parameters**: `scratch` holds [`batch_scratch_len`] (observations) numbers.
-    /// **Errors**: [`SurrogateError::Dimension`] unless `points` are `mean.len()` = `variance.len()` whole points;
-    /// [`SurrogateError::NonFinite`]; [`SurrogateError::Storage`]. Nothing is written then.
+    /// **Parameters**: `scratch` holds [`batch_scratch_len`] (observations) numbers. **Errors**:
+    /// [`SurrogateError::Dimension`] unless `points` are `mean.len()` = `variance.len()` whole
+    /// points; [`SurrogateError::NonFinite`]; [`SurrogateError::Storage`]. Nothing is written then.
     pub fn posteriors(
         &mut self,
         points: &[T],
@@ -385,7 +393,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// Removes observation `index`; later ones move up.
     ///
-    /// **Errors**: [`SurrogateError::Index`]. **Cost**: 3(n − index)² flops, stable: it is an update.
+    /// **Errors**: [`SurrogateError::Index`]. **Cost**: 3(n − index)² flops, stable: it is an
+    /// update.
     pub fn remove(&mut self, index: usize) -> Result<(), SurrogateError> {
         let (n, dim) = (self.len, self.dim);
         if index >= n {
@@ -430,8 +439,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         Ok(())
     }
 
-    /// ln p(y | X) = −½ zᵀz − ½ ln det(K + σ²I) − (n/2) ln 2π of all observations, those that were merged too (see
-    /// [`Observations`] for how they count).
+    /// ln p(y | X) = −½ zᵀz − ½ ln det(K + σ²I) − (n/2) ln 2π of all observations, those that were
+    /// merged too (see [`Observations`] for how they count).
     pub fn log_marginal_likelihood(&self) -> T {
         let half = T::from_f64(0.5);
         let constant = T::from_f64(LN_TWO_PI) * T::from_u32(self.len as u32);
@@ -440,7 +449,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         rows + self.observations().ln_within(self.noise.variance).0
     }
 
-    /// What is stored, for [`fit`](super::fit): inputs, values less the prior mean, and how often each was repeated.
+    /// What is stored, for [`fit`](super::fit): inputs, values less the prior mean, and how often
+    /// each was repeated.
     pub fn observations(&self) -> Observations<'_, T> {
         Observations {
             points: self.inputs(),
@@ -480,7 +490,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         self.noise.variance
     }
 
-    /// Noise variance of row `index`, unit y²: σ² over its repeats, not below the floor. σ² where there is no such row.
+    /// Noise variance of row `index`, unit y²: σ² over its repeats, not below the floor. σ² where
+    /// there is no such row.
     pub fn row_noise(&self, index: usize) -> T {
         self.noise
             .of(self.counts().get(index).copied().unwrap_or(T::ONE))

@@ -13,14 +13,16 @@ pub const fn refactor_scratch_len(len: usize) -> usize {
     packed_len(len) + len
 }
 
-/// Factors the first `len` rows of a storage again, for another kernel or noise variance: inputs, values, counts and
-/// scatters stay.
+/// Factors the first `len` rows of a storage again, for another kernel or noise variance: inputs,
+/// values, counts and scatters stay.
 ///
-/// **Parameters**: `noise_floor` as in [`ExactGp::with_noise_floor`](super::ExactGp::with_noise_floor); `scratch` of
+/// **Parameters**: `noise_floor` as in
+/// [`ExactGp::with_noise_floor`](super::ExactGp::with_noise_floor); `scratch` of
 /// [`refactor_scratch_len`], where the new factor is made before the old one is given up.
 ///
-/// **Errors**: [`SurrogateError::Storage`]; [`SurrogateError::NoiseVariance`]; [`SurrogateError::Singular`];
-/// [`SurrogateError::NonFinite`] if the values are so large that squares overflow. Nothing has changed then.
+/// **Errors**: [`SurrogateError::Storage`]; [`SurrogateError::NoiseVariance`];
+/// [`SurrogateError::Singular`]; [`SurrogateError::NonFinite`] if the values are so large that
+/// squares overflow. Nothing has changed then.
 ///
 /// **Cost**: n³/3 flops, n²/2 covariances.
 pub fn refactor<T: Scalar, K: Kernel<T>>(
@@ -53,8 +55,9 @@ pub fn refactor<T: Scalar, K: Kernel<T>>(
     Ok(())
 }
 
-/// Multiplies how often the first `len` rows were repeated, and their scatters, by `kept` ≤ 1: older observations count
-/// less, the noise variance of a row grows. The factor is another then: [`refactor_in_place`].
+/// Multiplies how often the first `len` rows were repeated, and their scatters, by `kept` ≤ 1:
+/// older observations count less, the noise variance of a row grows. The factor is another then:
+/// [`refactor_in_place`].
 pub(crate) fn fade<T: Scalar>(kept: T, dim: usize, capacity: usize, len: usize, storage: &mut [T]) {
     let parts = split(storage, dim, capacity);
     for (count, scatter) in head_mut(parts.counts, len)

@@ -31,8 +31,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     pub(super) fn merge(&mut self, index: usize, target: T) -> Result<Observed, SurrogateError> {
         let n = self.len;
         let parts = split(self.storage.as_mut(), self.dim, self.capacity);
-        // c → c + 1 observations: σ²/c − σ²/(c+1), or what a floor leaves of it, leaves the diagonal.
-        // 1 − ‖L⁻¹v‖² ≥ c/(c+1), so this cannot fail but for rounding.
+        // c → c + 1 observations: σ²/c − σ²/(c+1), or what a floor leaves of it, leaves the
+        // diagonal. 1 − ‖L⁻¹v‖² ≥ c/(c+1), so this cannot fail but for rounding.
         let count = at(parts.counts, index);
         let grown = count + T::ONE;
         let before = at(parts.targets, index);

@@ -5,15 +5,17 @@ use crate::linalg::{packed_len, slice};
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
 
-/// Numbers that [`ExactGp`](super::ExactGp) needs: inputs, values, counts, scatters, packed factor, z and one row of
-/// scratch.
+/// Numbers that [`ExactGp`](super::ExactGp) needs: inputs, values, counts, scatters, packed factor,
+/// z and one row of scratch.
 ///
-/// capacity·(capacity + 1)/2 + capacity·(dim + 5); with `f32`, D = 2 and capacity 64 that is 10,112 bytes.
+/// capacity·(capacity + 1)/2 + capacity·(dim + 5); with `f32`, D = 2 and capacity 64 that is 10,112
+/// bytes.
 pub const fn storage_len(dim: usize, capacity: usize) -> usize {
     packed_len(capacity) + capacity * (dim + 5)
 }
 
-/// Numbers of scratch that [`ExactGp::posteriors`](super::ExactGp::posteriors) needs for `observations` observations.
+/// Numbers of scratch that [`ExactGp::posteriors`](super::ExactGp::posteriors) needs for
+/// `observations` observations.
 pub const fn batch_scratch_len(observations: usize) -> usize {
     observations * WIDTH
 }

@@ -219,7 +219,8 @@ fn twenty_duplicates_in_single_precision_and_on_a_list() {
             (found.mean - shrunk).abs() < 1e-5 && found.variance >= 0.0,
             "{noise_std}: {found:?}"
         );
-        // The list has no merging: a candidate that is known is refused, and what is there stays finite and near.
+        // The list has no merging: a candidate that is known is refused, and what is there stays
+        // finite and near.
         let listed = list.posterior(1).unwrap();
         assert!(
             (listed.mean - 1.02).abs() < 0.03 && listed.variance >= 0.0,
@@ -260,7 +261,8 @@ fn repeats_can_be_refused_and_determined_points_are_never_merged() {
         Err(SurrogateError::Singular(_))
     ));
     assert_eq!(strict.posterior(&[0.5]).unwrap().mean, 1.0);
-    // Noiseless and very smooth: at some point a new point is determined by the others, not equal to one of them.
+    // Noiseless and very smooth: at some point a new point is determined by the others, not equal
+    // to one of them.
     let mut smooth = gp::<f64>(1.0, 0.0, 1, 60);
     let mut refused = 0;
     for i in 0..60 {

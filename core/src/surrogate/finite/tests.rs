@@ -13,8 +13,8 @@ fn points(n: usize) -> Vec<f64> {
     (0..2 * n).map(|_| stream.unit()).collect()
 }
 
-/// Largest errors of a finite posterior in `f32` over 1,000 observations, as fractions of the documented bounds:
-/// (variance, mean).
+/// Largest errors of a finite posterior in `f32` over 1,000 observations, as fractions of the
+/// documented bounds: (variance, mean).
 fn drift<K: Kernel<f64>, L: Kernel<f32>>(
     wide: &K,
     narrow: &L,

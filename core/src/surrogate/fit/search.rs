@@ -8,10 +8,12 @@ use crate::linalg::slice::{at, head, head_mut, set};
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
 
-/// A fit under way: [`maximize`](super::maximize) in slices of a number of evaluations, with the same bits. `N` is the most
-/// parameters it holds, at most [`PARAMETERS_MAX`]; it takes about 7N numbers.
+/// A fit under way: [`maximize`](super::maximize) in slices of a number of evaluations, with the
+/// same bits. `N` is the most parameters it holds, at most [`PARAMETERS_MAX`]; it takes about 7N
+/// numbers.
 ///
-/// Data, floor and the function that makes the kernel must be the same at every step; the scratch may be any.
+/// Data, floor and the function that makes the kernel must be the same at every step; the scratch
+/// may be any.
 ///
 /// ```
 /// use core::task::Poll;
@@ -52,7 +54,8 @@ pub struct Fitting<T, const N: usize> {
     values: [T; N],
 }
 
-/// iRprop⁻ from one start. A point where the likelihood cannot be computed is left again by half the step.
+/// iRprop⁻ from one start. A point where the likelihood cannot be computed is left again by half
+/// the step.
 #[derive(Clone, Debug, PartialEq)]
 struct Search<T, const N: usize> {
     /// The best point seen, or the first one.
@@ -116,10 +119,12 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
         })
     }
 
-    /// At most `evaluations` more (at least one) of likelihood and gradient, of a model whose rows have a noise variance
-    /// of at least `floor` times the prior's; what was found when it is found, and again if asked again.
+    /// At most `evaluations` more (at least one) of likelihood and gradient, of a model whose rows
+    /// have a noise variance of at least `floor` times the prior's; what was found when it is
+    /// found, and again if asked again.
     ///
-    /// **Errors**: when it has ended, as [`maximize`](super::maximize). **Cost**: n³ flops an evaluation.
+    /// **Errors**: when it has ended, as [`maximize`](super::maximize). **Cost**: n³ flops an
+    /// evaluation.
     pub fn step<K: LogGradient<T>>(
         &mut self,
         evaluations: u32,

@@ -1,4 +1,5 @@
-//! The density against the definition, its gradient against differences, and what standardised means.
+//! The density against the definition, its gradient against differences, and what standardised
+//! means.
 
 extern crate std;
 use super::*;
@@ -70,7 +71,8 @@ fn the_gradient_is_that_of_the_value() {
 
 #[test]
 fn mean_and_scale_are_the_best_ones_of_the_likelihood_of_all_observations() {
-    // The value less the prior, against ln p of the observations at the profile of mean and scale and at others.
+    // The value less the prior, against ln p of the observations at the profile of mean and scale
+    // and at others.
     let mut storage = model(0.0, 1.0);
     let theta = [-1.0, 0.5, -3.0];
     let value = evaluated(&mut storage, |rows| rows.value(&theta).unwrap()) - ln_prior(&theta, DIM);

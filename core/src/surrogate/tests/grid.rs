@@ -45,7 +45,8 @@ fn pair<T: Scalar, A: Kernel<T> + Copy, B: Kernel<T> + Copy>(
     )
 }
 
-/// The largest differences of mean and variance, and of one candidate's covariances, after `observations`.
+/// The largest differences of mean and variance, and of one candidate's covariances, after
+/// `observations`.
 fn compare<T: Scalar, A: Kernel<T> + Copy, B: Kernel<T> + Copy>(
     (mut gp, mut list): Pair<T, A, B>,
     observations: usize,
@@ -132,7 +133,8 @@ fn one_side_may_be_a_table_of_tasks() {
     );
 }
 
-/// The documented bound, from moderate noise down to the least that is accepted, against double precision.
+/// The documented bound, from moderate noise down to the least that is accepted, against double
+/// precision.
 #[test]
 fn single_precision_is_off_by_no_more_than_is_said() {
     let mut largest: f64 = 0.0;

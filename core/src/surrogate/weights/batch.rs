@@ -6,7 +6,8 @@ use crate::linalg::{dot, matvec, sum_of_squares};
 use crate::math::Scalar;
 use crate::surrogate::{Posterior, clamp};
 
-/// Numbers of scratch for [`WeightPosterior::posterior`] and [`WeightPosterior::posteriors`] with `m` features.
+/// Numbers of scratch for [`WeightPosterior::posterior`] and [`WeightPosterior::posteriors`] with
+/// `m` features.
 pub const fn batch_scratch_len(m: usize) -> usize {
     m + m * WIDTH
 }
@@ -50,15 +51,16 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         })
     }
 
-    /// Means φᵢ·ν and variances at a list of points given by their features, rows of M numbers, with the bits of
-    /// [`WeightPosterior::posterior`].
+    /// Means φᵢ·ν and variances at a list of points given by their features, rows of M numbers,
+    /// with the bits of [`WeightPosterior::posterior`].
     ///
     /// **Parameters**: `scratch` of [`batch_scratch_len`].
     ///
-    /// **Errors**: [`WeightsError::Features`] unless `rows` are `mean.len()` = `variance.len()` whole rows;
-    /// [`WeightsError::Storage`]. Nothing is written then.
+    /// **Errors**: [`WeightsError::Features`] unless `rows` are `mean.len()` = `variance.len()`
+    /// whole rows; [`WeightsError::Storage`]. Nothing is written then.
     ///
-    /// **Cost**: one mean; then for each point M multiply-adds and one variance, 16 points side by side.
+    /// **Cost**: one mean; then for each point M multiply-adds and one variance, 16 points side by
+    /// side.
     pub fn posteriors(
         &mut self,
         rows: &[T],

@@ -64,7 +64,8 @@ fn one_by_one_and_rebuilt_have_the_same_bits() {
     }
 }
 
-/// z-scores of the mean and variance of φ·ω over 4,000 draws against the exact law; `wrong` scales the draw's spread.
+/// z-scores of the mean and variance of φ·ω over 4,000 draws against the exact law; `wrong` scales
+/// the draw's spread.
 fn moments(n: usize, wrong: f64) -> (f64, f64) {
     let draws = 4000.0;
     let mut posterior = posterior(n, 1);

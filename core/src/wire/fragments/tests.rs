@@ -90,7 +90,8 @@ fn pieces_lost_doubled_reordered_and_foreign_give_the_frame_or_nothing() {
         .unwrap();
 }
 
-/// The checksum of what ends in its own checksum is the same for all of a length: frames that are mixed are refused.
+/// The checksum of what ends in its own checksum is the same for all of a length: frames that are
+/// mixed are refused.
 #[test]
 fn frames_of_one_length_that_end_in_their_checksum_never_give_a_whole_that_decodes() {
     let frames = [1u8, 2].map(|x| {

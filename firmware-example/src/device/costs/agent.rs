@@ -17,7 +17,8 @@ use super::{DIM, Memory, Operation, Probe};
 const M: usize = 64;
 /// Candidates of a slice.
 const SLICE: u32 = 12;
-/// 10,000 candidates; fewer where an instruction set without floating point would take minutes. A slice costs the same.
+/// 10,000 candidates; fewer where an instruction set without floating point would take minutes. A
+/// slice costs the same.
 const PER_AXIS: u32 = if cfg!(target_abi = "eabihf") { 100 } else { 16 };
 /// Numbers of log and workspace.
 const AGENT: usize = 4096;
@@ -34,7 +35,8 @@ fn config() -> Option<Config> {
         agents: 20,
         regions: Regions::new(&[2, 2]).ok()?,
         rounds: 3,
-        // The round after the next is digested in the primal form, which is built from observation 0.
+        // The round after the next is digested in the primal form, which is built from
+        // observation 0.
         initial_points: M as u32 / 2,
         initial_region: InitialRegion::Own,
         feature_count: M as u32,

@@ -1,9 +1,9 @@
-//! A member of a federated prior, which keeps the public posterior itself: M features, 256 candidates, 10 initial points and room
-//! for 64 observations, 256 virtual designs. Its storage is all that it needs, its public context and designs among it. What its
-//! flash takes is not counted.
+//! A member of a federated prior, which keeps the public posterior itself: M features, 256
+//! candidates, 10 initial points and room for 64 observations, 256 virtual designs. Its storage is
+//! all that it needs, its public context and designs among it. What its flash takes is not counted.
 //!
-//! The terms of a release are a mean over all designs; nothing else depends on how many there are, and is measured after terms of
-//! fewer.
+//! The terms of a release are a mean over all designs; nothing else depends on how many there are,
+//! and is measured after terms of fewer.
 
 use core::hint::black_box;
 
@@ -155,7 +155,8 @@ fn protocol(m: usize, designs: usize) -> Option<PriorProtocol> {
     })
 }
 
-/// Hands on a member that has made its initial points and its contribution, and as many integers as that has numbers.
+/// Hands on a member that has made its initial points and its contribution, and as many integers as
+/// that has numbers.
 fn with_member(
     memory: &mut Memory,
     m: usize,

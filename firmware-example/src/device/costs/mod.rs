@@ -40,7 +40,8 @@ enum Mode {
     Stack,
 }
 
-/// Measures the one call that an operation hands it, after the operation has prepared everything else.
+/// Measures the one call that an operation hands it, after the operation has prepared everything
+/// else.
 pub struct Probe {
     mode: Mode,
     result: u32,
@@ -54,8 +55,8 @@ impl Probe {
         };
     }
 
-    /// The dearest slice of a work that goes on until `slice` says that it is done; of stack, among the first few, because
-    /// painting takes longer than a slice.
+    /// The dearest slice of a work that goes on until `slice` says that it is done; of stack, among
+    /// the first few, because painting takes longer than a slice.
     fn dearest(&mut self, mut slice: impl FnMut() -> bool) {
         const PAINTED: u32 = 64;
         let (mut done, mut most, mut slices) = (false, 0, 0);
@@ -75,8 +76,8 @@ impl Probe {
 /// One operation at several sizes, and its bounds.
 pub struct Operation {
     name: &'static str,
-    /// Sizes (n, N or M; 0 where nothing grows), and the most instructions at each: with a floating-point unit (M4F and
-    /// M33) and without (M0), at `opt-level = 3`.
+    /// Sizes (n, N or M; 0 where nothing grows), and the most instructions at each: with a
+    /// floating-point unit (M4F and M33) and without (M0), at `opt-level = 3`.
     sizes: &'static [(usize, u32, u32)],
     /// Bytes of stack, on every core and at every size, at `opt-level = 3`.
     stack_max: u32,
@@ -85,10 +86,12 @@ pub struct Operation {
     run: fn(&mut Memory, &mut Probe, usize),
 }
 
-/// Whether bounds are asserted: they are those of `opt-level = 3`, an image for size is measured without them.
+/// Whether bounds are asserted: they are those of `opt-level = 3`, an image for size is measured
+/// without them.
 const BOUNDED: bool = option_env!("SORDINO_UNBOUNDED").is_none();
 
-/// The image may be built with one operation alone, or with none: the difference is what it takes of flash.
+/// The image may be built with one operation alone, or with none: the difference is what it takes
+/// of flash.
 pub const ONLY: Option<&str> = option_env!("SORDINO_ONLY");
 
 impl Operation {

@@ -1,6 +1,6 @@
-//! A newcomer with a prior file: M = 50 landmarks of three coordinates, 256 candidates, room for 32 observations. The file's
-//! constants, the factor of its landmarks, the candidates and their moments are not counted as its storage: a device keeps them
-//! in flash.
+//! A newcomer with a prior file: M = 50 landmarks of three coordinates, 256 candidates, room for 32
+//! observations. The file's constants, the factor of its landmarks, the candidates and their
+//! moments are not counted as its storage: a device keeps them in flash.
 
 use core::hint::black_box;
 
@@ -124,7 +124,8 @@ fn told(i: usize) -> (usize, f32) {
     )
 }
 
-/// Hands on the numbers of a file, storage for it, storage for searches, candidates, and room for their moments.
+/// Hands on the numbers of a file, storage for it, storage for searches, candidates, and room for
+/// their moments.
 fn with_file(
     memory: &mut Memory,
     act: impl FnOnce(PriorNumbers<'_, f32>, &mut [f32], &mut [f32], &[f32], &mut [f32]),

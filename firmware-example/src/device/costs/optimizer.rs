@@ -15,7 +15,8 @@ const fn storage(_: usize) -> usize {
     4 * optimizer::storage_len(DIM, CAPACITY)
 }
 
-/// Bounds are 1.4 times what was measured. Before a suggestion after 32 values no fit is due, after 63 all of one is.
+/// Bounds are 1.4 times what was measured. Before a suggestion after 32 values no fit is due, after
+/// 63 all of one is.
 pub(super) const TABLE: &[Operation] = &[
     Operation::new(
         "suggestion after n, expected improvement",
@@ -158,7 +159,8 @@ fn with(
 /// Observations that the one of three axes has room for.
 const ROOM: usize = 48;
 
-/// An optimizer of three axes that was told `count` values: a hill that depends on its axes differently.
+/// An optimizer of three axes that was told `count` values: a hill that depends on its axes
+/// differently.
 fn with_three(
     memory: &mut Memory,
     count: usize,

@@ -190,7 +190,8 @@ fn point(i: usize) -> [f32; DIM] {
     [i * 0.137 % 1.0, i * 0.291 % 1.0]
 }
 
-/// An exact posterior over `count` points, with room for `capacity`; then `measured` with it and what is left of memory.
+/// An exact posterior over `count` points, with room for `capacity`; then `measured` with it and
+/// what is left of memory.
 fn exact_at<K: Kernel<f32>>(
     memory: &mut Memory,
     kernel: Result<K, KernelError>,

@@ -1,5 +1,6 @@
-//! The agent of a federated prior: M = 50 features, 256 candidates, 64 observations in all. Its public context, one row
-//! of features for each candidate, is not counted as its storage: a device keeps it in flash.
+//! The agent of a federated prior: M = 50 features, 256 candidates, 64 observations in all. Its
+//! public context, one row of features for each candidate, is not counted as its storage: a device
+//! keeps it in flash.
 
 use core::hint::black_box;
 
@@ -93,7 +94,8 @@ pub(super) fn features(rows: &mut [f32], m: usize) {
     }
 }
 
-/// Hands on an agent that waits after n observations, its factors kept up to the last but one or of nothing, and a draw.
+/// Hands on an agent that waits after n observations, its factors kept up to the last but one or of
+/// nothing, and a draw.
 fn agent(memory: &mut Memory, n: usize, kept: bool, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     features(&mut memory.public, M);
     let Ok(config) = Config::new(Parameters::usual(200, M as u32, INITIAL as u32, 0.01)) else {

@@ -14,7 +14,8 @@ use super::{Memory, Operation, Probe};
 
 /// Features of an upload.
 const M: usize = 64;
-/// Numbers of the scripted agent (D = 1, 36 observations), its features and a broadcast of two vectors.
+/// Numbers of the scripted agent (D = 1, 36 observations), its features and a broadcast of two
+/// vectors.
 const AGENT: usize = Sizes::new(1, M, 36).storage() + random_fourier::storage_len(1, M) + 2 * M;
 
 pub(super) const TABLE: &[Operation] = &[

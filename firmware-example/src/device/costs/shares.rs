@@ -1,5 +1,5 @@
-//! An agent of two servers, with a contribution of 51 numbers: keys once in a run, a share for each release. What its flash
-//! takes to store an attempt is not counted.
+//! An agent of two servers, with a contribution of 51 numbers: keys once in a run, a share for each
+//! release. What its flash takes to store an attempt is not counted.
 
 use core::convert::Infallible;
 use core::hint::black_box;

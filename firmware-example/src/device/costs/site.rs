@@ -1,5 +1,6 @@
-//! A site of a campaign: M = 50 landmarks of three coordinates, ten values of its own, in double precision as on every host. Landmarks
-//! are not counted as its storage: a device keeps them in flash.
+//! A site of a campaign: M = 50 landmarks of three coordinates, ten values of its own, in double
+//! precision as on every host. Landmarks are not counted as its storage: a device keeps them in
+//! flash.
 
 use core::hint::black_box;
 

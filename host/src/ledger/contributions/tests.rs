@@ -156,8 +156,8 @@ fn who_was_not_let_in_frees_what_it_agreed_to_and_may_agree_again() {
     assert!(second.give(1, &gaussian(3.0)).unwrap());
 }
 
-/// The second wrote what it had read before the first came: it wiped out what the first had given, and what it withdrew was
-/// the first's.
+/// The second wrote what it had read before the first came: it wiped out what the first had given,
+/// and what it withdrew was the first's.
 #[test]
 fn two_folders_that_come_with_one_invitation_at_one_time_keep_each_other_s_record() {
     let place = Place::new("race");

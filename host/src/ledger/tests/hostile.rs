@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// Hostile reading of the mends: two ledgers begun before either holds a charge both know their counters afterwards, and
-/// the question whether the data set has charges elsewhere is asked for unknown ones only. Budget 2, spent 4.
+/// Hostile reading of the mends: two ledgers begun before either holds a charge both know their
+/// counters afterwards, and the question whether the data set has charges elsewhere is asked for
+/// unknown ones only. Budget 2, spent 4.
 #[test]
 fn mended_two_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
     let desk = Desk::new("both");
@@ -87,7 +88,8 @@ fn mended_a_completed_ledger_keeps_its_permissions() {
     );
 }
 
-/// The question is asked again before a charge: a count that came in meanwhile, past the lock, is seen.
+/// The question is asked again before a charge: a count that came in meanwhile, past the lock, is
+/// seen.
 #[test]
 fn mended_a_charge_asks_again_whether_another_ledger_has_charges() {
     let desk = Desk::new("again");

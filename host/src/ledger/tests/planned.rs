@@ -1,5 +1,5 @@
-//! A death at every step between planning a charge and writing it down costs nothing that did not leave, and never
-//! forgets what did.
+//! A death at every step between planning a charge and writing it down costs nothing that did not
+//! leave, and never forgets what did.
 
 use super::*;
 
@@ -8,12 +8,14 @@ fn a_plan_is_written_down_once_and_by_whoever_finds_it() {
     let desk = Desk::new("planned");
     let mut ledger = desk.open().unwrap();
     ledger.charge(0, &[pure(0.5)]).unwrap();
-    // Planned, and the process dies before anything was made durable: nothing left, nothing is charged.
+    // Planned, and the process dies before anything was made durable: nothing left, nothing is
+    // charged.
     let planned = ledger.plan(1, &[pure(0.25)]).unwrap().unwrap();
     let journal = serde_json::to_string(&planned).unwrap();
     drop(ledger);
     assert_eq!(desk.open().unwrap().len(), 1);
-    // The journal holds it, and the process dies before the ledger does: the next opening writes it down.
+    // The journal holds it, and the process dies before the ledger does: the next opening writes it
+    // down.
     let read: Planned = serde_json::from_str(&journal).unwrap();
     assert_eq!(read, planned);
     let deferred = Deferred::new(desk.open().unwrap(), Some(&read)).unwrap();
@@ -33,7 +35,8 @@ fn a_plan_is_written_down_once_and_by_whoever_finds_it() {
             .collect::<Vec<_>>(),
         [pure(0.5), pure(0.25)]
     );
-    // What follows something else, or would be charged in the place of something else, is refused by name.
+    // What follows something else, or would be charged in the place of something else, is refused
+    // by name.
     ledger.settle(&read).unwrap();
     let other = Planned {
         entry: Entry {

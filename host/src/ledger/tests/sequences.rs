@@ -1,4 +1,5 @@
-//! Random lives of a ledger: charges, deaths in every byte, edits and older copies in any order, against a count on paper.
+//! Random lives of a ledger: charges, deaths in every byte, edits and older copies in any order,
+//! against a count on paper.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -86,7 +87,8 @@ impl Life {
         self.eighths.iter().sum()
     }
 
-    /// Opens it again: every charge that was ever acknowledged is there, and the file is what it was or longer.
+    /// Opens it again: every charge that was ever acknowledged is there, and the file is what it
+    /// was or longer.
     fn reopen(&mut self) -> Result<(), TestCaseError> {
         drop(self.ledger.take());
         let ledger = self
@@ -182,7 +184,8 @@ impl Life {
                 if copy + 2 <= self.eighths.len() {
                     return self.refused(older.as_bytes());
                 }
-                // One line behind the second count is what a death between the two leaves: it is added, and counts.
+                // One line behind the second count is what a death between the two leaves: it is
+                // added, and counts.
                 fs::write(&self.desk.path, older).unwrap();
                 self.reopen()
             }
@@ -203,8 +206,8 @@ fn whatever_happens_to_a_ledger_no_charge_is_lost_and_no_budget_exceeded() {
         .unwrap();
 }
 
-/// Simulated noise is the same again: a run that was cut anywhere and repeats its charges writes the file of one that
-/// was not.
+/// Simulated noise is the same again: a run that was cut anywhere and repeats its charges writes
+/// the file of one that was not.
 #[test]
 fn a_simulated_ledger_that_is_cut_anywhere_and_charged_again_is_that_of_an_unbroken_run() {
     let cuts = vec(any::<Index>(), 0..4);

@@ -154,8 +154,8 @@ fn a_file_of_noise_is_not_believed() {
     assert!(with < 0.2, "{with}");
 }
 
-/// A file may be right about its contributors and wrong about a newcomer. Once values say so, the questions are those of a
-/// search that never had the file.
+/// A file may be right about its contributors and wrong about a newcomer. Once values say so, the
+/// questions are those of a search that never had the file.
 #[test]
 fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
     let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();
@@ -201,8 +201,9 @@ fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
     );
 }
 
-/// From 15 values on the questions are those of the search's own model of what the file does not explain: neither those of the
-/// file's model, nor those of a search alone, and in any unit the same.
+/// From 15 values on the questions are those of the search's own model of what the file does not
+/// explain: neither those of the file's model, nor those of a search alone, and in any unit the
+/// same.
 #[test]
 fn a_newcomer_with_many_values_goes_on_with_a_model_of_its_own() {
     let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();
@@ -366,7 +367,8 @@ fn what_would_protect_nobody_is_refused_before_anything_is_computed() {
     assert_eq!(refused(&publication(1.0), &broken), "study 4");
 }
 
-/// Each contributor in another unit, e^{1.5 N(0,1)}, and with another offset, 30 N(0,1): the file is the same but for rounding.
+/// Each contributor in another unit, e^{1.5 N(0,1)}, and with another offset, 30 N(0,1): the file
+/// is the same but for rounding.
 #[test]
 fn the_unit_of_a_contributor_changes_no_number_that_shows() {
     let all = studies(30, 10, true);
@@ -411,7 +413,8 @@ fn the_unit_of_a_contributor_changes_no_number_that_shows() {
     );
 }
 
-/// Who is enrolled and has nothing to say counts in N and in nothing else; another number of contributors is refused.
+/// Who is enrolled and has nothing to say counts in N and in nothing else; another number of
+/// contributors is refused.
 #[test]
 fn an_enrolled_contributor_may_have_nothing_to_say() {
     let (publication, all) = (publication(2.0), studies(12, 8, true));

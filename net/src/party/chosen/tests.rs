@@ -8,7 +8,8 @@ use sordino_experiment::scenario::KernelConfig;
 
 use super::*;
 
-/// Follows what it was told, or tosses its coins; sends the next toss, and how much it has observed.
+/// Follows what it was told, or tosses its coins; sends the next toss, and how much it has
+/// observed.
 struct Tossing;
 
 impl Chooser for Tossing {
@@ -138,7 +139,8 @@ fn coins_go_on_from_query_to_message_and_a_missed_round_is_made_up_for() {
         agent.epoch(Frame::Released(&[7.0])),
         (vec![7], vec![f64::from(tossed.below(1000)), 3.0])
     );
-    // The frame of a round that is over: nothing is asked for and nothing given; what it told was for that round.
+    // The frame of a round that is over: nothing is asked for and nothing given; what it told was
+    // for that round.
     agent
         .with(|agent| agent.enter(Frame::Missed(Some(&[9.0]))))
         .unwrap();

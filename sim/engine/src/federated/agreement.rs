@@ -16,14 +16,15 @@ use super::job::run_seed;
 use super::prior::context::{landmarks, protocol};
 use super::vote;
 
-/// The most numbers that the server of a method of somebody's own may send to a real agent after a round: 8 MiB in double precision.
+/// The most numbers that the server of a method of somebody's own may send to a real agent after a
+/// round: 8 MiB in double precision.
 const RELEASED_MAX: u32 = 1 << 20;
 
-/// The agreement for one method in a run of a scenario (0 in a real federation) over these candidates, and the landmarks that it names, M × D
-/// numbers; none where features are drawn.
+/// The agreement for one method in a run of a scenario (0 in a real federation) over these
+/// candidates, and the landmarks that it names, M × D numbers; none where features are drawn.
 ///
-/// **Errors**: a configuration or candidates that are not admissible; [`DriverError::NotCarried`] for a method that no
-/// exchange carries; [`DriverError::NoPlan`].
+/// **Errors**: a configuration or candidates that are not admissible; [`DriverError::NotCarried`]
+/// for a method that no exchange carries; [`DriverError::NoPlan`].
 pub fn agreement(
     scenario: &Scenario,
     method: Method,
@@ -70,8 +71,9 @@ pub fn agreement(
     Ok((agreement, landmarks))
 }
 
-/// The agreement for a method that was handed in, over the candidates of its run. Nothing is claimed for it, so only a rehearsal
-/// has such an agreement: servers and agents of a real federation refuse it.
+/// The agreement for a method that was handed in, over the candidates of its run. Nothing is
+/// claimed for it, so only a rehearsal has such an agreement: servers and agents of a real
+/// federation refuse it.
 ///
 /// **Errors**: candidates that are not admissible.
 pub fn own<T: Scalar>(

@@ -1,4 +1,5 @@
-//! Agents side by side: an agent is a few words of state and a slice of the logs; no allocation, no task of its own.
+//! Agents side by side: an agent is a few words of state and a slice of the logs; no allocation, no
+//! task of its own.
 
 use std::ops::Range;
 
@@ -34,7 +35,8 @@ impl State for PriorState {
     }
 }
 
-/// Consecutive agents of one federation: states, logs, and either a workspace for each or one for all.
+/// Consecutive agents of one federation: states, logs, and either a workspace for each or one for
+/// all.
 pub struct Arena<T, S> {
     first: u32,
     states: Vec<S>,
@@ -72,7 +74,8 @@ impl<T: Scalar, S: State> Logs for Arena<T, S> {
 }
 
 impl<S: State> Snapshot<S> {
-    /// Checks that it has these agents, with logs of at most `log` numbers of `width` bytes, and no bytes but those.
+    /// Checks that it has these agents, with logs of at most `log` numbers of `width` bytes, and no
+    /// bytes but those.
     ///
     /// **Errors**: [`DriverError::Snapshot`] with the first agent that it does not hold.
     fn holds(&self, agents: &Range<u32>, width: usize, log: usize) -> Result<(), DriverError> {
@@ -116,7 +119,8 @@ impl<S: State> Snapshot<S> {
     }
 }
 
-/// Gives back memory as soon as a sixteenth is not used: seldom enough where an allocator must copy the rest.
+/// Gives back memory as soon as a sixteenth is not used: seldom enough where an allocator must copy
+/// the rest.
 fn give_back<V>(list: &mut Vec<V>) {
     if list.len() <= list.capacity() / 16 * 15 {
         list.shrink_to_fit();
@@ -138,9 +142,10 @@ pub struct Seat<'a, T, S> {
 }
 
 impl<T: Scalar, S: State> Arena<T, S> {
-    /// These agents before their first point, or as they are in the snapshot, of which only those before them are left:
-    /// an agent is never in memory twice. `log` and `workspace` count the numbers of one agent; workspaces are kept if
-    /// those of all enrolled agents fit into the method's bytes.
+    /// These agents before their first point, or as they are in the snapshot, of which only those
+    /// before them are left: an agent is never in memory twice. `log` and `workspace` count the
+    /// numbers of one agent; workspaces are kept if those of all enrolled agents fit into the
+    /// method's bytes.
     ///
     /// **Errors**: [`DriverError::Snapshot`] with the first agent that the snapshot does not hold.
     pub fn new(
@@ -247,8 +252,8 @@ impl<T: Scalar, S: State> Arena<T, S> {
         Ok(())
     }
 
-    /// The answer to an order: the agents' leaves and regrets in blocks, and how often each regret occurs at
-    /// report rounds.
+    /// The answer to an order: the agents' leaves and regrets in blocks, and how often each regret
+    /// occurs at report rounds.
     pub fn partial(
         &self,
         method: &MethodContext<T>,

@@ -1,9 +1,10 @@
-//! The part of a round that members answer in blocks of agents: leaves of the transcript, and the sum of regrets.
+//! The part of a round that members answer in blocks of agents: leaves of the transcript, and the
+//! sum of regrets.
 //!
-//! A member that holds a whole block answers with 40 bytes; one that holds part of a block answers with 40 bytes for
-//! each agent of the part, because neither a hash nor a serial sum can be assembled from halves. The result is the
-//! same, bit for bit, wherever the cuts between members lie: a cluster cuts between blocks, and threads may cut
-//! anywhere.
+//! A member that holds a whole block answers with 40 bytes; one that holds part of a block answers
+//! with 40 bytes for each agent of the part, because neither a hash nor a serial sum can be
+//! assembled from halves. The result is the same, bit for bit, wherever the cuts between members
+//! lie: a cluster cuts between blocks, and threads may cut anywhere.
 
 use std::mem::take;
 
@@ -20,7 +21,8 @@ pub enum Piece {
     Whole {
         /// The block's leaf of the transcript.
         leaf: Digest,
-        /// Sum over its agents of the best-so-far noise-free regret, in agent order: simulation only.
+        /// Sum over its agents of the best-so-far noise-free regret, in agent order: simulation
+        /// only.
         regret: f64,
     },
     /// Some agents of the block are here.
@@ -32,7 +34,8 @@ pub enum Piece {
     },
 }
 
-/// Cuts consecutive agents at the borders of blocks. The first of them is `first`; the federation has `agents` in all.
+/// Cuts consecutive agents at the borders of blocks. The first of them is `first`; the federation
+/// has `agents` in all.
 pub fn cut(first: u32, agents: u32, leaves: &[Digest], regrets: &[f64]) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(leaves.len() / BLOCK as usize + 2);
     let (mut agent, mut leaves, mut regrets) = (first, leaves, regrets);
@@ -57,8 +60,8 @@ pub fn cut(first: u32, agents: u32, leaves: &[Digest], regrets: &[f64]) -> Vec<P
     pieces
 }
 
-/// Joins the pieces of all `agents`, which come in the order of agents, into the leaves of the blocks and the sum of
-/// the blocks' regrets, added in that order.
+/// Joins the pieces of all `agents`, which come in the order of agents, into the leaves of the
+/// blocks and the sum of the blocks' regrets, added in that order.
 ///
 /// **Errors**: [`DriverError::Check`] if they are not every block exactly once.
 pub fn join<'p>(

@@ -36,8 +36,8 @@ impl Books {
         MethodRun { prior, ..self.0 }
     }
 
-    /// Adds a release of a federated prior or a campaign that followed the last round: its partials, and what was released. The
-    /// round's link of the chain is replaced by one after it.
+    /// Adds a release of a federated prior or a campaign that followed the last round: its
+    /// partials, and what was released. The round's link of the chain is replaced by one after it.
     ///
     /// **Errors**: as [`Books::end_round`].
     pub fn add_release<T: Scalar>(
@@ -75,8 +75,8 @@ impl Books {
         Ok(())
     }
 
-    /// Ends round t. `partials` come in any order; `released` is the broadcast that followed the round, and what
-    /// happened to the vectors in it.
+    /// Ends round t. `partials` come in any order; `released` is the broadcast that followed the
+    /// round, and what happened to the vectors in it.
     ///
     /// **Errors**: [`DriverError::Check`] if the partials do not cover every agent exactly once.
     pub fn end_round<T: Scalar>(
@@ -146,8 +146,8 @@ fn quantiles(agents: u32, regrets: &Tally) -> Result<[f64; 3], DriverError> {
     }
 }
 
-/// The nearest number with this many significant decimal digits. No more is kept than the tables and pictures of a run
-/// folder show: regret is known to three digits at best.
+/// The nearest number with this many significant decimal digits. No more is kept than the tables
+/// and pictures of a run folder show: regret is known to three digits at best.
 fn rounded(x: f64, digits: usize) -> f64 {
     format!("{x:.*e}", digits - 1).parse().unwrap_or(x)
 }

@@ -1,4 +1,5 @@
-//! What the parties of a run borrow: the public context and its caches, built once at the right level.
+//! What the parties of a run borrow: the public context and its caches, built once at the right
+//! level.
 //!
 //! All levels are shared by reference count: a task may outlive the loop that started it.
 //!
@@ -42,7 +43,8 @@ pub struct ScenarioContext<T> {
     prior_outline: Option<Arc<Outline<Vec<f32>>>>,
     /// Largest prior variance that the factor misses at any candidate; 0 without joint draws.
     pub prior_residual: f64,
-    /// The tight ε over releases of private methods: of methods that share draws, and of the federated prior.
+    /// The tight ε over releases of private methods: of methods that share draws, and of the
+    /// federated prior.
     losses: [Losses; Method::PURSES],
 }
 
@@ -95,7 +97,8 @@ impl<T: Scalar> ScenarioContext<T> {
         })
     }
 
-    /// The same for methods of another scenario with the same candidates, whose agents hold the same prior beliefs.
+    /// The same for methods of another scenario with the same candidates, whose agents hold the
+    /// same prior beliefs.
     ///
     /// **Errors**: the accountant's.
     pub fn beside(&self, scenario: &Scenario, methods: &[Method]) -> Result<Self, DriverError> {
@@ -126,7 +129,8 @@ impl<T: Scalar> ScenarioContext<T> {
         self.dim
     }
 
-    /// The tight ε of the first `releases` releases of a private method, as the table and `rounds.csv` show it.
+    /// The tight ε of the first `releases` releases of a private method, as the table and
+    /// `rounds.csv` show it.
     pub fn epsilon(&self, method: Method, releases: u32) -> Option<f64> {
         loss_after(&self.losses[method.purse()], releases)
     }
@@ -147,8 +151,8 @@ impl<T: Scalar> ScenarioContext<T> {
 
 /// F with K ≈ FFᵀ over the candidates, and the largest variance it lacks.
 ///
-/// The rank is not known beforehand: the factor is tried at growing widths (its columns do not depend on the width) and
-/// packed to the rank it reached.
+/// The rank is not known beforehand: the factor is tried at growing widths (its columns do not
+/// depend on the width) and packed to the rank it reached.
 pub fn prior_factor(
     kernel: &impl Kernel<f64>,
     candidates: &[f64],
@@ -199,7 +203,8 @@ pub fn prior_factor_within(
 /// ε after each number of releases.
 type Losses = Vec<(u32, Option<f64>)>;
 
-/// The tight ε over all releases that a run can make, by [`Method::purse`], of private methods with the keys of `scenario`.
+/// The tight ε over all releases that a run can make, by [`Method::purse`], of private methods with
+/// the keys of `scenario`.
 fn private_losses(
     scenario: &Scenario,
     methods: &[Method],
@@ -233,7 +238,8 @@ pub struct RunContext<T> {
 }
 
 impl<T: Scalar> RunContext<T> {
-    /// Draws the features from the public seed of run `index` and evaluates them at every candidate.
+    /// Draws the features from the public seed of run `index` and evaluates them at every
+    /// candidate.
     pub fn new(
         scenario: &Scenario,
         shared: Arc<ScenarioContext<T>>,
@@ -267,8 +273,8 @@ impl<T: Scalar> RunContext<T> {
         })
     }
 
-    /// The same functions and features, with the shared part of another scenario whose agents hold the same prior
-    /// beliefs.
+    /// The same functions and features, with the shared part of another scenario whose agents hold
+    /// the same prior beliefs.
     pub fn beside(&self, shared: Arc<ScenarioContext<T>>) -> Self {
         let (objective, optima) = (self.objective.clone(), self.optima.clone());
         let (features, feature_rows) = (self.features.clone(), self.feature_rows.clone());
@@ -285,15 +291,16 @@ impl<T: Scalar> RunContext<T> {
         }
     }
 
-    /// The value against which an agent's regret is measured; found once, and only for agents held here.
+    /// The value against which an agent's regret is measured; found once, and only for agents held
+    /// here.
     pub fn optimum(&self, agent: u32) -> f64 {
         *self
             .optima
             .get(agent, |agent| self.objective.optimum(agent))
     }
 
-    /// A row φ(x) for each candidate with k(x, x′) ≈ φ(x)·φ(x′), and its length: the factor of the prior where agents draw
-    /// jointly, the public features elsewhere.
+    /// A row φ(x) for each candidate with k(x, x′) ≈ φ(x)·φ(x′), and its length: the factor of the
+    /// prior where agents draw jointly, the public features elsewhere.
     pub fn rows(&self) -> (&[T], usize) {
         let rows = if self.shared.prior_rows.is_empty() {
             &self.feature_rows
@@ -339,8 +346,8 @@ pub struct MethodContext<T> {
     pub run: Arc<RunContext<T>>,
     /// (ε, δ) beyond which nothing is released; ε is infinite if the scenario names none.
     pub budget: (f64, f64),
-    /// Workspaces are kept for every agent up to this many bytes; beyond, agents of a shard share one and rebuild their
-    /// posteriors from their logs, with the same bits.
+    /// Workspaces are kept for every agent up to this many bytes; beyond, agents of a shard share
+    /// one and rebuild their posteriors from their logs, with the same bits.
     pub workspace_bytes: usize,
     /// Whether every observation is written down.
     pub observed: bool,
@@ -447,7 +454,8 @@ impl<T> MethodContext<T> {
     }
 }
 
-/// The configuration that a method's name stands for: the scenario's numbers, with what the method changes.
+/// The configuration that a method's name stands for: the scenario's numbers, with what the method
+/// changes.
 pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
     let (federation, surrogate, privacy) =
         (&scenario.federation, &scenario.surrogate, &scenario.privacy);
@@ -543,7 +551,8 @@ mod tests {
         );
     }
 
-    /// A frame once carried the run seed itself: anybody who saw one upload could draw every coin of the run.
+    /// A frame once carried the run seed itself: anybody who saw one upload could draw every coin
+    /// of the run.
     #[test]
     fn mended_a_frame_does_not_carry_the_seed() {
         let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();

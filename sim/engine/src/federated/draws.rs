@@ -1,4 +1,5 @@
-//! Methods that share draws, or nothing: what is asked of their agents, and what their server makes of the answers.
+//! Methods that share draws, or nothing: what is asked of their agents, and what their server makes
+//! of the answers.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,8 +1,9 @@
-//! What a device that takes part must be compiled with: constants of a scenario as a Rust module or a C header.
+//! What a device that takes part must be compiled with: constants of a scenario as a Rust module or
+//! a C header.
 //!
-//! Everything follows from the [`Agreement`](sordino_core::federated::exchange::Agreement), whose bytes and digest are in
-//! both languages; the rest is the sizes that a compiler must know before it can read them. No agent's seed is among
-//! the constants: a device draws its seed from entropy.
+//! Everything follows from the [`Agreement`](sordino_core::federated::exchange::Agreement), whose
+//! bytes and digest are in both languages; the rest is the sizes that a compiler must know before
+//! it can read them. No agent's seed is among the constants: a device draws its seed from entropy.
 
 mod c;
 mod campaign;

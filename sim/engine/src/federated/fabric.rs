@@ -1,14 +1,16 @@
-//! The one collective of a federation: broadcast an order to all members, gather their integer partial sums.
+//! The one collective of a federation: broadcast an order to all members, gather their integer
+//! partial sums.
 //!
-//! A federation adds up only integers, so members may hold any ranges of agents, answer in any order, and run
-//! anywhere: threads of this process ([`super::lockstep`], [`super::tokio`]), and behind the same trait a cluster
-//! ([`super::remote`]). What an engine must ensure: every member gets every order once and in sequence; an answer names
-//! its range; a member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
+//! A federation adds up only integers, so members may hold any ranges of agents, answer in any
+//! order, and run anywhere: threads of this process ([`super::lockstep`], [`super::tokio`]), and
+//! behind the same trait a cluster ([`super::remote`]). What an engine must ensure: every member
+//! gets every order once and in sequence; an answer names its range; a member that is lost can be
+//! rebuilt from a [`Snapshot`] and replays its orders with the same bits.
 //!
-//! Orders and partials are inside the trust boundary: they carry the secret sample and unnoised sums, so a link between
-//! members must be authenticated and encrypted, and an engine that leaves the process hands each member only the share
-//! of its own agents. **Devices never sit behind this trait**: they receive broadcasts and send frames, and learn
-//! nothing about the sample.
+//! Orders and partials are inside the trust boundary: they carry the secret sample and unnoised
+//! sums, so a link between members must be authenticated and encrypted, and an engine that leaves
+//! the process hands each member only the share of its own agents. **Devices never sit behind this
+//! trait**: they receive broadcasts and send frames, and learn nothing about the sample.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,9 +39,11 @@ pub struct Order<T> {
     pub broadcast: Option<Arc<[T]>>,
     /// Their argmax, found once for all.
     pub maximum: Option<u32>,
-    /// The secret sample if uploads are collected in this round; a member takes the share of its own agents.
+    /// The secret sample if uploads are collected in this round; a member takes the share of its
+    /// own agents.
     pub share: Option<Arc<Share<Wiped<u8>>>>,
-    /// How the sample was drawn and how the noise will be. An order of secret sources never leaves its process.
+    /// How the sample was drawn and how the noise will be. An order of secret sources never leaves
+    /// its process.
     pub source: SourceKind,
 }
 
@@ -51,7 +55,8 @@ pub struct Partial {
     pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
     /// Its agents' part of the transcript and of the summed regret, in blocks.
     pub pieces: Vec<Piece>,
-    /// How often its agents' best-so-far noise-free regrets occur, at report rounds only: simulation only.
+    /// How often its agents' best-so-far noise-free regrets occur, at report rounds only:
+    /// simulation only.
     pub regrets: Tally,
     /// What happened on its links.
     pub faults: FaultCounts,
@@ -59,7 +64,8 @@ pub struct Partial {
     pub observations: Vec<Observed>,
     /// What its agents sent to a server that takes no sums.
     pub messages: Vec<Message>,
-    /// The shares of a release with the answer of a helper that is not simulated: a rehearsal's. `None` everywhere else.
+    /// The shares of a release with the answer of a helper that is not simulated: a rehearsal's.
+    /// `None` everywhere else.
     pub answered: Option<(Asked, Vec<u8>)>,
 }
 
@@ -75,7 +81,8 @@ pub trait Crew: Sized + Send + 'static {
     /// Enrolled agents of the federation.
     fn enrolled(context: &Self::Context) -> u32;
 
-    /// These agents before their first point, or as they were when the snapshot of all agents was taken.
+    /// These agents before their first point, or as they were when the snapshot of all agents was
+    /// taken.
     ///
     /// **Errors**: a context or a snapshot that does not fit.
     fn muster(
@@ -104,7 +111,8 @@ pub trait Fabric<C: Crew> {
     /// Why a round or a snapshot fails.
     type Error;
 
-    /// The ranges of agents that members hold now, in any order; together they cover all enrolled agents.
+    /// The ranges of agents that members hold now, in any order; together they cover all enrolled
+    /// agents.
     fn members(&self) -> Vec<Range<u32>>;
 
     /// Takes all members through an order and waits for all answers, which come in any order.

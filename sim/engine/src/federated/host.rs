@@ -1,4 +1,5 @@
-//! The simulated server: the host of every server, with simulated coins and noise and a ledger that says so.
+//! The simulated server: the host of every server, with simulated coins and noise and a ledger that
+//! says so.
 
 use std::path::Path;
 
@@ -53,7 +54,8 @@ pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledge
     })
 }
 
-/// The end of a round as it is reported: what `releases` private releases cost, and what the budget leaves.
+/// The end of a round as it is reported: what `releases` private releases cost, and what the budget
+/// leaves.
 pub fn spent<T: Scalar>(method: &MethodContext<T>, ledger: &Ledger, releases: u32) -> Stage {
     let epsilon = if releases > 0 {
         method.run.shared.epsilon(method.method, releases)

@@ -1,4 +1,5 @@
-//! What all runs and methods of an execution share, and one method of one run, wherever its agents are held.
+//! What all runs and methods of an execution share, and one method of one run, wherever its agents
+//! are held.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -155,7 +156,8 @@ fn view(method: Method) -> usize {
 impl<'j, T: Scalar> Job<'j, T> {
     /// Builds it from functions and handed-in methods.
     ///
-    /// **Errors**: [`DriverError`] for a method that this program does not have, or a region without a candidate.
+    /// **Errors**: [`DriverError`] for a method that this program does not have, or a region
+    /// without a candidate.
     pub fn new(
         scenario: &'j Scenario,
         family: &dyn Family,
@@ -263,7 +265,8 @@ impl<'j, T: Scalar> Job<'j, T> {
 
     /// What the parties of a method borrow in one run.
     ///
-    /// **Errors**: [`DriverError`] for a method that this program does not have, or numbers that do not fit.
+    /// **Errors**: [`DriverError`] for a method that this program does not have, or numbers that do
+    /// not fit.
     pub fn context(
         &self,
         method: Method,

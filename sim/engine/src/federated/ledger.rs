@@ -13,8 +13,8 @@ use super::error::DriverError;
 /// A longer ledger is not read.
 const BYTES_MAX: u64 = 1 << 34;
 
-/// What a ledger says about one release. The chain is left out: it runs through the ledger of one method, and was checked by
-/// the server that went on with it.
+/// What a ledger says about one release. The chain is left out: it runs through the ledger of one
+/// method, and was checked by the server that went on with it.
 #[derive(Deserialize)]
 struct Charge {
     release: u64,
@@ -48,8 +48,8 @@ pub fn path(journal: &Journal, part: &str) -> PathBuf {
 
 /// The charges of all methods, methods and releases in the order in which they were first made.
 ///
-/// **Errors**: a ledger that does not have one charge for each release of its method, or that cannot be read; the
-/// system's.
+/// **Errors**: a ledger that does not have one charge for each release of its method, or that
+/// cannot be read; the system's.
 pub fn joined(journal: &Journal, results: &[MethodRun]) -> Result<String, DriverError> {
     let mut lines: Vec<Stretch> = Vec::new();
     for result in results.iter().filter(|result| result.releases > 0) {

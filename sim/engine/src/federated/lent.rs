@@ -1,4 +1,5 @@
-//! The state of agents, lent by their holder: a checkpoint is written straight from it, without a copy.
+//! The state of agents, lent by their holder: a checkpoint is written straight from it, without a
+//! copy.
 //!
 //! The stored form is one [`Snapshot`] of all agents, no matter which member held which of them.
 
@@ -26,7 +27,8 @@ pub trait Logs {
     /// Number of bytes of all of them.
     fn bytes(&self) -> usize;
 
-    /// Hands out all bytes in order, little-endian numbers, only what is filled; ends early with the first error.
+    /// Hands out all bytes in order, little-endian numbers, only what is filled; ends early with
+    /// the first error.
     ///
     /// **Errors**: the first that `take` returns.
     fn each(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), Stop>) -> Result<(), Stop>;
@@ -233,8 +235,8 @@ mod tests {
         }
     }
 
-    /// The bytes are those of one snapshot of all agents, no matter which member holds which and in what order they
-    /// come.
+    /// The bytes are those of one snapshot of all agents, no matter which member holds which and in
+    /// what order they come.
     #[test]
     fn parts_are_stored_as_one_snapshot_of_all() {
         let whole = snapshot(0, 20);

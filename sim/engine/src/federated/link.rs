@@ -1,4 +1,5 @@
-//! Links between agents and a member's collector: a door that takes every frame, and faults that wrap any link.
+//! Links between agents and a member's collector: a door that takes every frame, and faults that
+//! wrap any link.
 
 use sordino_core::federated::{Collector, Encoding, ServerError};
 use sordino_core::math::Scalar;
@@ -54,8 +55,8 @@ impl<E: Encoding> Collects for Collector<'_, E> {
     }
 }
 
-/// The other end of a link on which nothing goes wrong: every frame arrives at once, at the collector, or is refused by
-/// name.
+/// The other end of a link on which nothing goes wrong: every frame arrives at once, at the
+/// collector, or is refused by name.
 pub struct Door<'m, T, C> {
     method: &'m MethodContext<T>,
     collector: Option<C>,
@@ -135,8 +136,9 @@ pub struct Faulty<'m, T, L> {
 }
 
 impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
-    /// Agents are present or away as in round `presence`; links draw the coins of "round" `coins`; frames have at most
-    /// `length` numbers. The frames in `late`, which missed the last deadline, arrive first.
+    /// Agents are present or away as in round `presence`; links draw the coins of "round" `coins`;
+    /// frames have at most `length` numbers. The frames in `late`, which missed the last deadline,
+    /// arrive first.
     ///
     /// **Errors**: as [`Link::send`].
     pub fn new(
@@ -182,8 +184,8 @@ impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
         self.fate.1
     }
 
-    /// The deadline: frames that were held arrive after all others. Returns the link, what happened on it, and what missed
-    /// the deadline.
+    /// The deadline: frames that were held arrive after all others. Returns the link, what happened
+    /// on it, and what missed the deadline.
     ///
     /// **Errors**: as [`Link::send`].
     pub fn close(mut self) -> Result<(L, FaultCounts, Frames), DriverError> {
@@ -367,7 +369,8 @@ mod tests {
         }
     }
 
-    /// A fate is a function of run seed, agent and round: who else is asked, and in which order, does not matter.
+    /// A fate is a function of run seed, agent and round: who else is asked, and in which order,
+    /// does not matter.
     #[test]
     fn fates_do_not_depend_on_who_else_is_asked() {
         let some = [

@@ -210,8 +210,8 @@ fn recorded(
         .map_err(ModelError::failure)
 }
 
-/// Where the values that were seen contradict the scenario's constants. A table's values were counted when it was read,
-/// so that parts can be put together without it.
+/// Where the values that were seen contradict the scenario's constants. A table's values were
+/// counted when it was read, so that parts can be put together without it.
 fn doubts(scenario: &Scenario, options: &Options) -> Result<Vec<String>, DriverError> {
     let Some(journal) = options.journal.as_deref() else {
         return Ok(Vec::new());
@@ -224,8 +224,8 @@ fn doubts(scenario: &Scenario, options: &Options) -> Result<Vec<String>, DriverE
     Ok(found.map_or(Vec::new(), |found| spread::doubts(scenario, &found)))
 }
 
-/// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the
-/// same for every [`Options`].
+/// Executes every method of every run of a scenario. The result is in the order of runs, then of
+/// methods, and is the same for every [`Options`].
 ///
 /// **Errors**: [`DriverError`]; the first that occurred ends the execution.
 pub fn run(
@@ -253,7 +253,8 @@ fn loaded(scenario: &Scenario, options: &Options) -> Result<Box<dyn Family>, Dri
         .map_err(DriverError::Objective)
 }
 
-/// The same over functions of the caller's, in a scenario whose objective is `custom`; [`Own`] leaves a run folder, too.
+/// The same over functions of the caller's, in a scenario whose objective is `custom`; [`Own`]
+/// leaves a run folder, too.
 ///
 /// **Errors**: as [`run()`]; functions of other agents, dimension or digest than the scenario says.
 pub fn run_with(
@@ -342,7 +343,8 @@ fn run_in<T: Scalar>(
             let pool = &*options.pool()?;
             let threads = pool.current_num_threads();
             let jobs: usize = own_runs.clone().map(|index| own(index).count()).sum();
-            // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts, small enough to even out.
+            // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts,
+            // small enough to even out.
             let shards = options.shards.map_or(
                 if jobs >= 4 * threads {
                     1
@@ -360,7 +362,8 @@ fn run_in<T: Scalar>(
                     let results: Vec<_> = together::at_most(threads + 1, jobs).await;
                     results.into_iter().collect::<Result<Vec<_>, DriverError>>()
                 });
-                // Two runs at a time hide the end of one behind the beginning of the next; more would only hold memory.
+                // Two runs at a time hide the end of one behind the beginning of the next; more
+                // would only hold memory.
                 let results: Vec<_> = together::at_most(2, runs).await;
                 let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
                 all_of(scenario, results.into_iter().flatten().collect())

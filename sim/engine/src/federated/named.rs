@@ -1,4 +1,5 @@
-//! The axes of a scenario with their names, ranges and goal, as those know them who search outside a simulation.
+//! The axes of a scenario with their names, ranges and goal, as those know them who search outside
+//! a simulation.
 
 use sordino_experiment::scenario::ObjectiveConfig;
 use sordino_experiment::scenario::outsourced::Goal as ScenarioGoal;
@@ -14,7 +15,8 @@ pub struct Named {
     pub space: Space,
     /// Which of the user's values are better; inside a simulation larger ones are.
     pub goal: Goal,
-    /// Why the coordinates that the space gives a point are not the scenario's, in words; nothing where they are.
+    /// Why the coordinates that the space gives a point are not the scenario's, in words; nothing
+    /// where they are.
     pub elsewhere: Option<String>,
 }
 
@@ -201,7 +203,8 @@ mod tests {
         );
     }
 
-    /// Names, whole numbers and logarithms: every point of the scenario is one of the space, and the same setting.
+    /// Names, whole numbers and logarithms: every point of the scenario is one of the space, and
+    /// the same setting.
     #[test]
     fn settings_are_numbers_of_the_space() {
         let objective = table(

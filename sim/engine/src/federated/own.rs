@@ -17,9 +17,9 @@ use super::custom::{Custom, CustomError, join};
 use super::job::handed_in;
 use super::{DriverError, finished, loaded, recorded, run_over};
 
-/// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]` of base `custom`.
-/// `execute` of `sordino-lab` makes a run folder from it, which names them with their digests; `sordino report`
-/// reads it.
+/// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]`
+/// of base `custom`. `execute` of `sordino-lab` makes a run folder from it, which names them with
+/// their digests; `sordino report` reads it.
 ///
 /// | made by | objective of the scenario | what the caller brings |
 /// |---|---|---|
@@ -40,10 +40,11 @@ enum Functions {
 }
 
 impl Own {
-    /// Joins scenario and functions; the scenario gets the digest of the functions, unless it names one.
+    /// Joins scenario and functions; the scenario gets the digest of the functions, unless it names
+    /// one.
     ///
-    /// **Errors**: [`ObjectiveError::Other`]: another kind of objective; functions of other agents, dimension or digest than
-    /// the scenario says.
+    /// **Errors**: [`ObjectiveError::Other`]: another kind of objective; functions of other agents,
+    /// dimension or digest than the scenario says.
     pub fn new(mut scenario: Scenario, family: Arc<dyn Family>) -> Result<Self, ObjectiveError> {
         if let ObjectiveConfig::Custom(config) = &mut scenario.objective {
             config
@@ -58,8 +59,8 @@ impl Own {
         })
     }
 
-    /// A function in place of the program that the scenario names; a program with the same answers gives the same
-    /// results. The answers are in `values.csv` of the run folder.
+    /// A function in place of the program that the scenario names; a program with the same answers
+    /// gives the same results. The answers are in `values.csv` of the run folder.
     ///
     /// **Errors**: [`ObjectiveError::Other`]: another kind of objective.
     pub fn asking(scenario: Scenario, oracle: Arc<dyn Oracle>) -> Result<Self, ObjectiveError> {
@@ -77,9 +78,11 @@ impl Own {
         }
     }
 
-    /// A scenario over the functions that it names itself, with methods under the names of their tables.
+    /// A scenario over the functions that it names itself, with methods under the names of their
+    /// tables.
     ///
-    /// **Errors**: [`CustomError`]: methods that the scenario does not name, or that have another digest.
+    /// **Errors**: [`CustomError`]: methods that the scenario does not name, or that have another
+    /// digest.
     pub fn methods<'n>(
         scenario: Scenario,
         methods: impl IntoIterator<Item = (&'n str, Custom)>,

@@ -1,7 +1,9 @@
-//! The agents' side of a federation over a [`super::super::hub::Hub`]: lots that this process holds for others.
+//! The agents' side of a federation over a [`super::super::hub::Hub`]: lots that this process holds
+//! for others.
 //!
-//! A post is told which lots to hold, carries out orders on them and answers with their snapshots. It keeps no records and
-//! draws no coins of a server: everything it computes is a function of the scenario, its data and the orders.
+//! A post is told which lots to hold, carries out orders on them and answers with their snapshots.
+//! It keeps no records and draws no coins of a server: everything it computes is a function of the
+//! scenario, its data and the orders.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,7 +31,8 @@ use super::wired::{Travels, answer, decode, encode};
 pub trait Post {
     /// Holds these agents from now on: fresh, or as in their snapshot.
     ///
-    /// **Errors**: agents that are not enrolled, or are held already; a snapshot that is not theirs.
+    /// **Errors**: agents that are not enrolled, or are held already; a snapshot that is not
+    /// theirs.
     fn hold(&mut self, agents: Range<u32>, snapshot: Option<&[u8]>) -> Result<(), DriverError>;
 
     /// Gives up the lot that begins with this agent.
@@ -64,7 +67,8 @@ pub trait Site {
     fn open(&self, task: &Task) -> Result<Box<dyn Post>, DriverError>;
 }
 
-/// Builds what all tasks of a scenario share, and hands it to `work`. `data` is what the scenario reads.
+/// Builds what all tasks of a scenario share, and hands it to `work`. `data` is what the scenario
+/// reads.
 ///
 /// **Errors**: as [`super::run()`]; [`RemoteError::Stays`].
 pub fn with_site<R>(
@@ -83,7 +87,8 @@ pub fn with_site<R>(
 /// The number of a run, and the contexts of its methods.
 type OpenRun<T> = (u32, Vec<Arc<RunContext<T>>>);
 
-/// A scenario that is open; the contexts of the run it was asked for last are kept for its other methods.
+/// A scenario that is open; the contexts of the run it was asked for last are kept for its other
+/// methods.
 struct Open<'s, T> {
     scenario: &'s Scenario,
     family: &'s dyn Family,

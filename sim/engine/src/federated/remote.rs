@@ -16,12 +16,14 @@ use super::fabric::{Crew, Fabric, Partial, Snapshot};
 use super::lent::Snapshots;
 use super::wired::{Travels, answered, decode, encode};
 
-/// A federation is cut into at most this many lots, so no more threads and machines than this can share it.
+/// A federation is cut into at most this many lots, so no more threads and machines than this can
+/// share it.
 const LOTS_MAX: u32 = 4096;
 /// A federation of fewer blocks is cut between agents.
 const BLOCKS_MIN: u32 = 16;
 
-/// The lots of a federation: consecutive agents of nearly equal number; whole blocks of the transcript if there are enough.
+/// The lots of a federation: consecutive agents of nearly equal number; whole blocks of the
+/// transcript if there are enough.
 pub fn lots(agents: u32) -> Vec<Range<u32>> {
     let blocks = agents.div_ceil(BLOCK);
     let (unit, units) = if blocks < BLOCKS_MIN {

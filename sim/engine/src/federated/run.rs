@@ -1,8 +1,9 @@
 //! One method of one run from beginning to end, over whatever fabric holds its agents.
 //!
-//! A round: agents query, with the last broadcast as a hint, and upload; the deadline closes the collection; the release is
-//! charged, written down, noised; the books are closed; releases that have an order of their own follow; if it is time, a
-//! checkpoint is written. What is the same for all methods is here, once; what a method adds is its [`Federated`].
+//! A round: agents query, with the last broadcast as a hint, and upload; the deadline closes the
+//! collection; the release is charged, written down, noised; the books are closed; releases that
+//! have an order of their own follow; if it is time, a checkpoint is written. What is the same for
+//! all methods is here, once; what a method adds is its [`Federated`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,14 +39,16 @@ pub struct Surroundings<'s> {
 /// What was released after a round, and what happened to the uploads in it.
 pub type Released<'s, T> = Option<(&'s [T], Counters)>;
 
-/// The server's half of a method in one run: what is asked of agents, and what it makes of the answers.
+/// The server's half of a method in one run: what is asked of agents, and what it makes of the
+/// answers.
 pub trait Federated: Agents {
     /// Its server, with ledger and sources.
     type Server;
     /// Its server as it was stored between two rounds.
     type Stored: DeserializeOwned;
 
-    /// A server before its first release, or as it was stored; its ledger is at `path`, in memory if there is none.
+    /// A server before its first release, or as it was stored; its ledger is at `path`, in memory
+    /// if there is none.
     ///
     /// **Errors**: a ledger that cannot be used or does not belong to the stored server.
     fn server(
@@ -72,7 +75,8 @@ pub trait Federated: Agents {
         partials: &mut [Partial],
     ) -> Result<Released<'s, Self::Number>, DriverError>;
 
-    /// The order of the next release after round t that is not part of its queries, opened; nothing after the last.
+    /// The order of the next release after round t that is not part of its queries, opened; nothing
+    /// after the last.
     ///
     /// **Errors**: the server's.
     fn contribute(
@@ -89,8 +93,8 @@ pub trait Federated: Agents {
     /// **Errors**: the ledger's.
     fn store(&self, server: &mut Self::Server) -> Result<impl Serialize, DriverError>;
 
-    /// What a finished run leaves for those who come later, of the sums that were `released`: a file, or why there is none.
-    /// Nothing for a method that learns nothing in public.
+    /// What a finished run leaves for those who come later, of the sums that were `released`: a
+    /// file, or why there is none. Nothing for a method that learns nothing in public.
     ///
     /// **Errors**: [`DriverError::Check`] for a server that learned something else from these sums.
     fn leaves(

@@ -1,7 +1,7 @@
 //! Consecutive agents of one federation, whatever its method, and what an order makes them do.
 //!
-//! Arena, links with their faults, transcript and observations are the same for all methods and are here. What one agent
-//! does is its method's ([`Agents`]).
+//! Arena, links with their faults, transcript and observations are the same for all methods and are
+//! here. What one agent does is its method's ([`Agents`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ use super::message::Message;
 pub struct Call {
     /// Round t: agents are present or away as in this round.
     pub round: u32,
-    /// The "round" whose coins the links draw: that of the order, unless several are given in one round.
+    /// The "round" whose coins the links draw: that of the order, unless several are given in one
+    /// round.
     pub coins: u32,
     /// Whether agents query: at report rounds regrets are counted then.
     pub queries: bool,
@@ -216,7 +217,8 @@ impl<T: Scalar, C: Collects> Turn<'_, T, C> {
         AgentLeaf::new(agent, self.round, queries)
     }
 
-    /// The agent evaluates its function at a candidate; `number` observations were made before. Returns what it observes.
+    /// The agent evaluates its function at a candidate; `number` observations were made before.
+    /// Returns what it observes.
     ///
     /// **Errors**: a function that cannot be evaluated there.
     pub fn evaluate(

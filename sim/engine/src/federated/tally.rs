@@ -1,9 +1,10 @@
 //! How often each regret occurs, to three significant digits: what members answer at report rounds.
 //!
-//! Quantiles over agents are taken by nearest rank, and a run folder keeps three digits of them. Rounding never
-//! reverses the order of two numbers, so rounding the number at a rank gives the number at that rank among the rounded
-//! ones: counts of rounded regrets give the same quantiles, to the bit, as all regrets in one place. A decade holds at
-//! most 900 rounded regrets, however many agents there are, and members add up their counts before they answer.
+//! Quantiles over agents are taken by nearest rank, and a run folder keeps three digits of them.
+//! Rounding never reverses the order of two numbers, so rounding the number at a rank gives the
+//! number at that rank among the rounded ones: counts of rounded regrets give the same quantiles,
+//! to the bit, as all regrets in one place. A decade holds at most 900 rounded regrets, however
+//! many agents there are, and members add up their counts before they answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,8 @@ const CENTRE: u32 = NOT_A_NUMBER + 1;
 
 /// Regrets to three significant digits with their counts.
 ///
-/// **Cost**: a number printed for each regret, about 0.2 µs; on the wire two to four bytes for each number that occurs.
+/// **Cost**: a number printed for each regret, about 0.2 µs; on the wire two to four bytes for each
+/// number that occurs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Vec<(u32, u32)>", try_from = "Vec<(u32, u32)>")]
 pub struct Tally {
@@ -65,7 +67,8 @@ impl Tally {
         self.counts.iter().map(|(_, count)| u64::from(*count)).sum()
     }
 
-    /// The regret of this rank, 0-based from the smallest, in the order of [`f64::total_cmp`]; none if there are not that many.
+    /// The regret of this rank, 0-based from the smallest, in the order of [`f64::total_cmp`]; none
+    /// if there are not that many.
     pub fn of_rank(&self, rank: u64) -> Option<f64> {
         let mut below = 0;
         let found = self.counts.iter().find(|(_, count)| {
@@ -127,8 +130,8 @@ impl TryFrom<Vec<(u32, u32)>> for Tally {
     }
 }
 
-/// The place of a number among those of three digits: larger numbers, in the order of [`f64::total_cmp`], never have smaller
-/// places.
+/// The place of a number among those of three digits: larger numbers, in the order of
+/// [`f64::total_cmp`], never have smaller places.
 fn place(x: f64) -> u32 {
     let magnitude = match x.abs() {
         0.0 => 0,
@@ -183,7 +186,8 @@ mod tests {
     use super::*;
     use sordino_core::random::Stream;
 
-    /// As books had it when all regrets were in one place: the rank among all bits, then three digits.
+    /// As books had it when all regrets were in one place: the rank among all bits, then three
+    /// digits.
     fn printed(x: f64) -> f64 {
         format!("{x:.2e}").parse().unwrap()
     }
@@ -226,7 +230,8 @@ mod tests {
             .collect()
     }
 
-    /// Every rank of every list: the number at its place is the rounded one of the raw list, bit by bit.
+    /// Every rank of every list: the number at its place is the rounded one of the raw list, bit by
+    /// bit.
     #[test]
     fn a_rank_among_counts_is_the_rounded_rank_among_all() {
         for (seed, count) in [(1, 1), (2, 2), (3, 17), (4, 1000), (5, 4096)] {
@@ -261,7 +266,8 @@ mod tests {
         assert_eq!((all.count(), fewer.count()), (999, 998));
     }
 
-    /// A hundred thousand regrets between 0.001 and 1 are no more bytes than there are numbers of three digits.
+    /// A hundred thousand regrets between 0.001 and 1 are no more bytes than there are numbers of
+    /// three digits.
     #[test]
     fn bytes_are_bounded_by_digits_and_not_by_agents() {
         let mut stream = Stream::from_seed(7);

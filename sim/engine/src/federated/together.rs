@@ -4,7 +4,8 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Drives the futures, at most `limit` at a time, begun in their order. Their results come in the same order.
+/// Drives the futures, at most `limit` at a time, begun in their order. Their results come in the
+/// same order.
 ///
 /// **Cost**: a wake polls all that are running, so `limit` should be small.
 pub async fn at_most<F: Future>(limit: usize, futures: impl Iterator<Item = F>) -> Vec<F::Output> {
@@ -29,7 +30,8 @@ pub async fn at_most<F: Future>(limit: usize, futures: impl Iterator<Item = F>) 
             match running.len() {
                 0 if before == 0 => return Poll::Ready(()),
                 still if still == before => return Poll::Pending,
-                // What ended makes room: the next are begun, and those that run are asked once more.
+                // What ended makes room: the next are begun, and those that run are asked once
+                // more.
                 _ => {}
             }
         }

@@ -1,8 +1,8 @@
 //! The same parties as tasks: tokio for control, a rayon pool of a fixed size for arithmetic.
 //!
-//! Agents are cut into shards; in every round each shard is handed to the pool and comes back with its partial sums,
-//! in the order in which shards finish. Nothing of that order reaches a result: sums are integers, leaves are hashed
-//! and regret is summed in agent order.
+//! Agents are cut into shards; in every round each shard is handed to the pool and comes back with
+//! its partial sums, in the order in which shards finish. Nothing of that order reaches a result:
+//! sums are integers, leaves are hashed and regret is summed in agent order.
 
 use std::sync::Arc;
 
@@ -64,7 +64,8 @@ impl<C: Crew> Fabric<C> for Pooled<'_, C> {
             let (order, sender) = (order.clone(), sender.clone());
             self.pool.spawn(move || {
                 let partial = shard.advance(&order);
-                // The receiver is gone only if the execution was given up; then nobody misses the result.
+                // The receiver is gone only if the execution was given up; then nobody misses the
+                // result.
                 let _ = sender.send((shard, partial));
             });
         }

@@ -1,9 +1,9 @@
-//! Orders and partials as bytes, for members elsewhere. Only for simulated sources: a secret sample stays in its
-//! process.
+//! Orders and partials as bytes, for members elsewhere. Only for simulated sources: a secret sample
+//! stays in its process.
 //!
-//! Numbers travel as the bytes of the format used to compute, little-endian, so that nothing is rounded; flags of
-//! agents take two bits each. What arrives is checked, never trusted: a partial goes through the server's own door
-//! ([`sordino_core::federated::PartialError`]).
+//! Numbers travel as the bytes of the format used to compute, little-endian, so that nothing is
+//! rounded; flags of agents take two bits each. What arrives is checked, never trusted: a partial
+//! goes through the server's own door ([`sordino_core::federated::PartialError`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,7 +34,8 @@ use super::shard::Shard;
 use super::tally::Tally;
 use super::vote::context::VoteContext;
 
-/// A crew whose orders may leave the process: written once for all members, and a part for each range of agents.
+/// A crew whose orders may leave the process: written once for all members, and a part for each
+/// range of agents.
 pub trait Travels: Crew<State: State + Serialize + DeserializeOwned> {
     /// What all members are told.
     type Common: Sync;
@@ -193,7 +194,8 @@ impl<T: Scalar> Travels for Shard<VoteContext<T>> {
     }
 }
 
-/// [`PriorOrder`] without its share; numbers as bytes, terms in double precision, which holds them exactly.
+/// [`PriorOrder`] without its share; numbers as bytes, terms in double precision, which holds them
+/// exactly.
 #[derive(Serialize, Deserialize)]
 enum WiredPrior {
     Query {
@@ -417,10 +419,11 @@ struct WiredPartial {
     messages: Vec<Message>,
 }
 
-/// The answer of one member for all ranges that it holds. Neighbouring ranges are joined, so that it sends one vector
-/// of sums for each run of neighbouring lots.
+/// The answer of one member for all ranges that it holds. Neighbouring ranges are joined, so that
+/// it sends one vector of sums for each run of neighbouring lots.
 ///
-/// **Errors**: [`RemoteError::Undecodable`] for partials that cannot be joined, which an honest round never has.
+/// **Errors**: [`RemoteError::Undecodable`] for partials that cannot be joined, which an honest
+/// round never has.
 pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
     let broken = || RemoteError::Undecodable("a partial");
     partials.sort_by_key(|partial| partial.agents.start);

@@ -1,4 +1,5 @@
-//! Scenarios of the trust model `local`: locally private rewards, three learners, cumulative regret.
+//! Scenarios of the trust model `local`: locally private rewards, three learners, cumulative
+//! regret.
 //!
 //! | module | what it holds |
 //! |---|---|

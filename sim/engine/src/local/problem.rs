@@ -147,7 +147,8 @@ impl Source {
 }
 
 impl Problem {
-    /// The reward of a candidate in a round: the noise is keyed by the round alone, so that methods are paired.
+    /// The reward of a candidate in a round: the noise is keyed by the round alone, so that methods
+    /// are paired.
     pub fn reward(&self, round: u32, candidate: u32) -> f64 {
         let stream = &mut self
             .seed
@@ -172,7 +173,8 @@ fn student_t3(stream: &mut Stream) -> f64 {
 
 type Table = (Vec<f64>, usize);
 
-/// The numbers of a CSV file, row-major, and how many a row has. With `labelled` the first line and column are names.
+/// The numbers of a CSV file, row-major, and how many a row has. With `labelled` the first line and
+/// column are names.
 fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
     let at = |what: String| ModelError::input(format!("{}{what}", path.display()));
     let bytes =
@@ -206,7 +208,8 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
     Ok((numbers, columns))
 }
 
-/// The kernel is the covariance of z-scored `train` columns; f is the mean of each `test` column, a reward a random row.
+/// The kernel is the covariance of z-scored `train` columns; f is the mean of each `test` column, a
+/// reward a random row.
 fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelError> {
     let (columns, count) = (train.1, train.0.len() / train.1);
     let scored: Vec<Vec<f64>> = (0..columns)
@@ -249,8 +252,9 @@ fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelErro
 mod tests {
     use super::*;
 
-    /// Variance and tail of the draw, n = 200,000. P(|t| > 5.841) = 0.01 for three degrees of freedom; level 5 standard
-    /// deviations of the share, 0.0011. Negative control: with four degrees of freedom the tail beyond 5.841 is 0.0043.
+    /// Variance and tail of the draw, n = 200,000. P(|t| > 5.841) = 0.01 for three degrees of
+    /// freedom; level 5 standard deviations of the share, 0.0011. Negative control: with four
+    /// degrees of freedom the tail beyond 5.841 is 0.0043.
     #[test]
     fn student_t_has_the_tail_of_three_degrees_of_freedom() {
         let (n, mut stream) = (200_000, Stream::from_seed(6));

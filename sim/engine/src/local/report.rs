@@ -1,4 +1,5 @@
-//! Table, CSV, JSON, and the picture of the paper's figure 2: cumulative regret with standard errors.
+//! Table, CSV, JSON, and the picture of the paper's figure 2: cumulative regret with standard
+//! errors.
 
 use sordino_core::digest::combine;
 use sordino_experiment::metrics::Estimate;
@@ -18,8 +19,8 @@ use sordino_report::view::{Panels, View};
 
 use super::run::{LocalRun, curve_rounds};
 
-/// The measures and the loss of a method in `summary.json`: cumulative regret, its ratio to that of random on the same
-/// function, and the most that any one user spent.
+/// The measures and the loss of a method in `summary.json`: cumulative regret, its ratio to that of
+/// random on the same function, and the most that any one user spent.
 const REGRET: &str = "cumulative_regret";
 const RATIO: &str = "ratio_to_random";
 const SPENT: &str = "epsilon_per_user";

@@ -51,7 +51,8 @@ pub fn curve_rounds(rounds: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Executes every method of every run. The result is in the order of runs, then of methods, whatever the threads.
+/// Executes every method of every run. The result is in the order of runs, then of methods,
+/// whatever the threads.
 ///
 /// **Errors**: missing or malformed data; a value of B in some run that core refuses.
 pub fn run(

@@ -1,7 +1,9 @@
-//! Scenarios of the trust model `output`: one party tunes on its own records and publishes a candidate and its score.
+//! Scenarios of the trust model `output`: one party tunes on its own records and publishes a
+//! candidate and its score.
 //!
-//! `worst-case`, the default, is private for every data set. `prior-conditional` is **private only under the GP prior**:
-//! for a given data set it promises nothing, and every table and file says so.
+//! `worst-case`, the default, is private for every data set. `prior-conditional` is **private only
+//! under the GP prior**: for a given data set it promises nothing, and every table and file says
+//! so.
 //!
 //! | module | what it holds |
 //! |---|---|

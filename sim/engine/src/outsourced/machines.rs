@@ -1,5 +1,5 @@
-//! One run of an outsourced optimisation: curator and modeler as machines; for comparison, a search without protection and
-//! random rows.
+//! One run of an outsourced optimisation: curator and modeler as machines; for comparison, a search
+//! without protection and random rows.
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::link;
@@ -80,7 +80,8 @@ pub enum Method {
 pub struct Played {
     /// Rows in the order of the queries, the initial one first.
     pub queries: Vec<u32>,
-    /// The last link of the chain over the released rows (if any left the curator), queries and values.
+    /// The last link of the chain over the released rows (if any left the curator), queries and
+    /// values.
     pub digest: Digest,
     /// Whether the paper's transformation raised the singular values.
     pub raised: Option<bool>,

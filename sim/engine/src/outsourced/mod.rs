@@ -1,7 +1,9 @@
-//! Scenarios of the trust model `outsourced`: a curator's inputs, a modeler that sees them transformed, simple regret.
+//! Scenarios of the trust model `outsourced`: a curator's inputs, a modeler that sees them
+//! transformed, simple regret.
 //!
 //! **The paper's projection is not differentially private**; every table, file and picture says so.
-//! `gaussian-projection` is private for a shift of one row by at most 1 in prepared units, and for nothing else.
+//! `gaussian-projection` is private for a shift of one row by at most 1 in prepared units, and for
+//! nothing else.
 //!
 //! | module | what it holds |
 //! |---|---|

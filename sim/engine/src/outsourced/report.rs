@@ -30,11 +30,12 @@ use super::run::{Compared, OutsourcedRun};
 use super::table::Source;
 use crate::contract::ModelError;
 
-/// The measure of a method in `summary.json`, and whether the paper's transformation raised the singular values.
+/// The measure of a method in `summary.json`, and whether the paper's transformation raised the
+/// singular values.
 const REGRET: &str = "simple_regret";
 const RAISED: &str = "raised";
-/// Facts of the table there: its rows, how many of them were moved into the declared ranges, and the smallest singular
-/// value, where the paper's projection takes part.
+/// Facts of the table there: its rows, how many of them were moved into the declared ranges, and
+/// the smallest singular value, where the paper's projection takes part.
 const ROWS: &str = "rows";
 const MOVED: &str = "rows_moved";
 const SMALLEST: &str = "smallest_singular_value";

@@ -85,7 +85,8 @@ pub struct OutsourcedRun {
     pub raised: Option<bool>,
 }
 
-/// Executes every method of every run. The result is in the order of runs, then of methods, whatever the threads.
+/// Executes every method of every run. The result is in the order of runs, then of methods,
+/// whatever the threads.
 ///
 /// **Errors**: what a machine refuses: a table without full rank, say.
 pub fn run(

@@ -42,7 +42,8 @@ pub struct Source {
     /// Table and beliefs.
     pub problem: Problem,
     values: Values,
-    /// Rows of a file outside the declared ranges, moved to their edge. Simulation only: *not releasable*.
+    /// Rows of a file outside the declared ranges, moved to their edge. Simulation only: *not
+    /// releasable*.
     pub moved: usize,
 }
 
@@ -54,7 +55,8 @@ enum Values {
 impl Source {
     /// Reads data, prepares the table.
     ///
-    /// **Errors**: missing or malformed data with line and column; a table too large for the rounds asked for.
+    /// **Errors**: missing or malformed data with line and column; a table too large for the rounds
+    /// asked for.
     pub fn load(scenario: &OutsourcedScenario, data: Option<&Path>) -> Result<Source, ModelError> {
         let modeler = &scenario.modeler;
         let (mut observation_variance, mut sign, mut moved) = (0.0, 1.0, 0);
@@ -137,8 +139,9 @@ impl Source {
     }
 }
 
-/// Public constants: the middle of the box of ranges in units of the lengthscales, and the factor that takes half its
-/// diagonal to `largest_norm`. The kernel's lengthscale in prepared units is that factor.
+/// Public constants: the middle of the box of ranges in units of the lengthscales, and the factor
+/// that takes half its diagonal to `largest_norm`. The kernel's lengthscale in prepared units is
+/// that factor.
 pub fn scale(ranges: &[[f64; 2]], lengthscales: &[f64], largest_norm: f64) -> (f64, Vec<f64>) {
     let sides = || {
         ranges
@@ -169,7 +172,8 @@ struct Read {
     moved: usize,
 }
 
-/// Named columns of a CSV file with a header, logarithms taken, values turned so that more is better.
+/// Named columns of a CSV file with a header, logarithms taken, values turned so that more is
+/// better.
 fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ObjectiveError> {
     let rows = Rows::read(path)?;
     rows.check_digest("objective.digest", rows.digest(), columns.digest.as_deref())?;

@@ -22,7 +22,8 @@ pub enum Design {
     List,
 }
 
-/// Degree, coefficients and first direction numbers of axes 2 to 16: Joe and Kuo 2008, `new-joe-kuo-6.21201`.
+/// Degree, coefficients and first direction numbers of axes 2 to 16: Joe and Kuo 2008,
+/// `new-joe-kuo-6.21201`.
 const DIRECTIONS: [(u32, u32, &[u32]); DIM_MAX - 1] = [
     (1, 0, &[1]),
     (2, 1, &[1, 3]),
@@ -41,10 +42,11 @@ const DIRECTIONS: [(u32, u32, &[u32]); DIM_MAX - 1] = [
     (6, 16, &[1, 3, 1, 13, 27, 49]),
 ];
 
-/// Points of a design in [0, 1]^dim, row-major: `count` of them, or for a grid the most that do not exceed `count`.
-/// None for [`Design::List`].
+/// Points of a design in [0, 1]^dim, row-major: `count` of them, or for a grid the most that do not
+/// exceed `count`. None for [`Design::List`].
 ///
-/// **Parameters**: `dim` from 1 to 16; `seed` decides the shift of a Sobol' sequence and the slices of a hypercube.
+/// **Parameters**: `dim` from 1 to 16; `seed` decides the shift of a Sobol' sequence and the slices
+/// of a hypercube.
 pub fn points(design: Design, count: u32, dim: usize, seed: u64) -> Vec<f64> {
     match design {
         Design::Sobol => sobol(count, dim, seed),
@@ -79,8 +81,8 @@ fn per_axis(count: u32, dim: usize) -> u32 {
     (2..=count).take_while(|n| fits(*n)).last().unwrap_or(2)
 }
 
-/// **Equation**: x_{k,d} = (⊕_{bits i of k} v_{d,i} ⊕ s_d + ½)/2³², s_d a word of the seed. The shift keeps every
-/// property of the net and takes the first point out of the corner.
+/// **Equation**: x_{k,d} = (⊕_{bits i of k} v_{d,i} ⊕ s_d + ½)/2³², s_d a word of the seed. The
+/// shift keeps every property of the net and takes the first point out of the corner.
 fn sobol(count: u32, dim: usize, seed: u64) -> Vec<f64> {
     let directions: Vec<[u32; 32]> = (0..dim).map(direction_numbers).collect();
     let shift = |axis: u32| {
@@ -170,8 +172,9 @@ mod tests {
         assert_eq!(rows, expected);
     }
 
-    /// 2ᵏ points of a Sobol' sequence, and n of a hypercube, have one in every slice of every axis. The sequence's
-    /// two-dimensional projections are nets: 2⁸ points, one in nearly every cell of 16 by 16.
+    /// 2ᵏ points of a Sobol' sequence, and n of a hypercube, have one in every slice of every axis.
+    /// The sequence's two-dimensional projections are nets: 2⁸ points, one in nearly every cell of
+    /// 16 by 16.
     #[test]
     fn every_axis_is_covered_in_every_dimension() {
         for (design, count) in [(Design::Sobol, 256u32), (Design::LatinHypercube, 250)] {

@@ -1,4 +1,5 @@
-//! A small synthetic table in the format of FedHPO-Bench, compiled in; `sim/experiment/data/fedhpo.py` makes it.
+//! A small synthetic table in the format of FedHPO-Bench, compiled in;
+//! `sim/experiment/data/fedhpo.py` makes it.
 
 /// The table's file name.
 pub const FILE: &str = "fedhpo.csv";

@@ -1,9 +1,12 @@
-//! Test functions under the names that the field gives them, each over its usual box mapped to [0, 1]^D.
+//! Test functions under the names that the field gives them, each over its usual box mapped to [0,
+//! 1]^D.
 //!
-//! **Source**: formulas and boxes as in Surjanovic and Bingham, *Virtual Library of Simulation Experiments*; the box of
-//! Rosenbrock is [−2.048, 2.048]^D. All are minimised there; here values are negated, because we maximise.
+//! **Source**: formulas and boxes as in Surjanovic and Bingham, *Virtual Library of Simulation
+//! Experiments*; the box of Rosenbrock is [−2.048, 2.048]^D. All are minimised there; here values
+//! are negated, because we maximise.
 //!
-//! **Numerics**: sines, cosines, exponentials and roots are core's, so that values are the same on every platform.
+//! **Numerics**: sines, cosines, exponentials and roots are core's, so that values are the same on
+//! every platform.
 
 use core::f64::consts::{E, PI};
 
@@ -94,7 +97,8 @@ impl TestFunction {
         }
     }
 
-    /// Minus the function at `unit`, D coordinates of the unit box; the formula continues outside the box.
+    /// Minus the function at `unit`, D coordinates of the unit box; the formula continues outside
+    /// the box.
     pub fn value(self, unit: &[f64]) -> f64 {
         let x: Vec<f64> = unit
             .iter()
@@ -114,7 +118,8 @@ impl TestFunction {
         }
     }
 
-    /// Mean and variance over the box, to two digits: constants of the formula, so they may be public.
+    /// Mean and variance over the box, to two digits: constants of the formula, so they may be
+    /// public.
     pub fn constants(self, dim: usize) -> (f64, f64) {
         let survey = points(Design::Sobol, SURVEY, dim, 0);
         let values: Vec<f64> = survey

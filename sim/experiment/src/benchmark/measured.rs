@@ -1,5 +1,5 @@
-//! Tables of values measured on real data, compiled in. `sim/experiment/data/` has the tables, their licences, and the program
-//! that makes them from public packages.
+//! Tables of values measured on real data, compiled in. `sim/experiment/data/` has the tables,
+//! their licences, and the program that makes them from public packages.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,8 @@ impl Measured {
         }
     }
 
-    /// Agent by agent, two bytes for each setting, the lower one first: a signed number of ten-thousandths.
+    /// Agent by agent, two bytes for each setting, the lower one first: a signed number of
+    /// ten-thousandths.
     pub const fn bytes(self) -> &'static [u8] {
         match self {
             Measured::Planes => include_bytes!("../../data/planes-values.bin"),

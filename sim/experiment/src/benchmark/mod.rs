@@ -1,4 +1,5 @@
-//! The field's test functions for optimisers, tables of real values, and designs of points in the unit box.
+//! The field's test functions for optimisers, tables of real values, and designs of points in the
+//! unit box.
 //!
 //! | module | what it holds |
 //! |---|---|

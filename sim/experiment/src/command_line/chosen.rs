@@ -34,8 +34,8 @@ pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
     ))
 }
 
-/// The one method that is asked for (`dp-fts-de` if none is and the scenario has several), and the scenario reduced to that
-/// method.
+/// The one method that is asked for (`dp-fts-de` if none is and the scenario has several), and the
+/// scenario reduced to that method.
 ///
 /// **Errors**: a name that is not a method's.
 pub fn one_method(scenario: &Scenario, name: Option<&str>) -> Result<(Scenario, Method), CliError> {

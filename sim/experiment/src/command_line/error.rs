@@ -1,4 +1,5 @@
-//! One line for every error with its causes, and its exit code. Packages above say for their own errors which it is.
+//! One line for every error with its causes, and its exit code. Packages above say for their own
+//! errors which it is.
 
 use std::error::Error;
 use std::fmt;

@@ -7,8 +7,8 @@
 //! | [`number`] | numbers among the arguments |
 //! | [`chosen`] | the scenario and the method that a command line names |
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
-//! 1 anything else.
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2
+//! usage or bad input, 1 anything else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,8 +27,8 @@ pub mod print;
 use error::CliError;
 pub use print::{Format, print, print_bytes, print_json};
 
-/// Reads a command line, sets the width of vectors from the environment, executes, and reports an error: how every program
-/// of this family begins and ends.
+/// Reads a command line, sets the width of vectors from the environment, executes, and reports an
+/// error: how every program of this family begins and ends.
 pub fn begun<A: Parser>(
     arguments: impl IntoIterator<Item = OsString>,
     execute: impl FnOnce(A) -> Result<(), CliError>,

@@ -68,8 +68,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The arguments with every negative number joined to the option before it, `--epsilon -1` as `--epsilon=-1`: by itself it
-/// would be an option that nobody knows, and what is admissible would not be said.
+/// The arguments with every negative number joined to the option before it, `--epsilon -1` as
+/// `--epsilon=-1`: by itself it would be an option that nobody knows, and what is admissible would
+/// not be said.
 pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut found: Vec<OsString> = Vec::new();
     for argument in arguments {

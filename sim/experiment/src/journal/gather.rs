@@ -11,11 +11,13 @@ use super::{
 use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
 
 impl Journal {
-    /// Begins in a run folder that holds no state yet, with everything that the journals in the folders `parts` have
-    /// finished; those journals are left as they are. If the scenario reads `data`, they are compared with theirs.
+    /// Begins in a run folder that holds no state yet, with everything that the journals in the
+    /// folders `parts` have finished; those journals are left as they are. If the scenario reads
+    /// `data`, they are compared with theirs.
     ///
-    /// **Errors**: [`JournalError::OtherScenario`], [`JournalError::OtherData`] with the first folder that differs from
-    /// the others; [`JournalError::Damaged`] with a file that two of them have; no folder at all; the system's.
+    /// **Errors**: [`JournalError::OtherScenario`], [`JournalError::OtherData`] with the first
+    /// folder that differs from the others; [`JournalError::Damaged`] with a file that two of them
+    /// have; no folder at all; the system's.
     pub fn gather(
         folder: &Path,
         parts: &[PathBuf],

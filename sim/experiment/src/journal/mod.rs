@@ -1,9 +1,11 @@
-//! What survives a kill: named bytes, for any trust model; the journal does not know the types that it stores.
+//! What survives a kill: named bytes, for any trust model; the journal does not know the types that
+//! it stores.
 //!
-//! An execution has parts. A finished part leaves its result, an unfinished one its latest checkpoints.
-//! Every file is written under another name, synced and renamed, then the folder is synced: a crash leaves the old file
-//! or the new one. A file begins with the digest of what it belongs to (program, scenario, data) and ends with the
-//! SHA-256 of everything before; one that does not match is refused, never guessed at.
+//! An execution has parts. A finished part leaves its result, an unfinished one its latest
+//! checkpoints. Every file is written under another name, synced and renamed, then the folder is
+//! synced: a crash leaves the old file or the new one. A file begins with the digest of what it
+//! belongs to (program, scenario, data) and ends with the SHA-256 of everything before; one that
+//! does not match is refused, never guessed at.
 
 use std::fs;
 use std::io;
@@ -62,7 +64,8 @@ const DIGEST: usize = 32;
 
 /// True if the folder holds a complete execution of the scenario that is written out in `resolved`.
 ///
-/// **Errors**: [`JournalError::OtherScenario`] with the lines that differ, if it holds one of another scenario.
+/// **Errors**: [`JournalError::OtherScenario`] with the lines that differ, if it holds one of
+/// another scenario.
 fn is_complete(folder: &Path, resolved: &str) -> Result<bool, JournalError> {
     if !folder.join(SUMMARY).is_file() {
         return Ok(false);
@@ -111,7 +114,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins in a run folder that holds no state yet; `scenario` with every key written out, `data` that it reads.
+    /// Begins in a run folder that holds no state yet; `scenario` with every key written out,
+    /// `data` that it reads.
     ///
     /// **Errors**: the system's.
     pub fn create(
@@ -128,8 +132,8 @@ impl Journal {
 
     /// Goes on in a run folder whose state belongs to the same scenario and data.
     ///
-    /// **Errors**: [`JournalError::NothingToResume`], [`JournalError::OtherScenario`] with the lines that differ,
-    /// [`JournalError::OtherData`].
+    /// **Errors**: [`JournalError::NothingToResume`], [`JournalError::OtherScenario`] with the
+    /// lines that differ, [`JournalError::OtherData`].
     pub fn resume(
         folder: &Path,
         scenario: &str,
@@ -163,9 +167,11 @@ impl Journal {
         })
     }
 
-    /// Begins in a new folder, or goes on in one that holds state. `None` if the execution there is complete.
+    /// Begins in a new folder, or goes on in one that holds state. `None` if the execution there is
+    /// complete.
     ///
-    /// **Errors**: as [`Journal::resume`], also if the execution there is complete; a folder that holds anything else.
+    /// **Errors**: as [`Journal::resume`], also if the execution there is complete; a folder that
+    /// holds anything else.
     pub fn begin_or_resume(
         folder: &Path,
         scenario: &str,
@@ -398,8 +404,8 @@ fn seal(bytes: &[u8]) -> Digest {
     frame.end()
 }
 
-/// Digest of what stored parts belong to: format and program, scenario, the bytes of its data (for a folder, of its
-/// files in order of name).
+/// Digest of what stored parts belong to: format and program, scenario, the bytes of its data (for
+/// a folder, of its files in order of name).
 pub fn head(scenario: &str, data: Option<&Path>) -> Digest {
     let mut frame = Frame::leaf();
     frame.u32(VERSION);

@@ -1,5 +1,6 @@
-//! A value in a file, between the digest of what it belongs to and a SHA-256 of everything before. Written and read as
-//! a stream: a file may be as large as its value in memory, and is never held in memory as well.
+//! A value in a file, between the digest of what it belongs to and a SHA-256 of everything before.
+//! Written and read as a stream: a file may be as large as its value in memory, and is never held
+//! in memory as well.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -20,7 +21,8 @@ const BUFFER: usize = 1 << 16;
 
 /// Writes head, value and seal to a file beside `path`, then moves it there.
 ///
-/// **Errors**: the system's; [`JournalError::Damaged`] for a value that cannot be encoded. The old file is then intact.
+/// **Errors**: the system's; [`JournalError::Damaged`] for a value that cannot be encoded. The old
+/// file is then intact.
 pub fn write<V: Serialize>(path: &Path, head: &Digest, value: &V) -> Result<(), JournalError> {
     let mut refused = false;
     let written = files::stream_atomically(path, |file| {
@@ -51,8 +53,8 @@ pub fn write<V: Serialize>(path: &Path, head: &Digest, value: &V) -> Result<(), 
 
 /// Reads the value of a file of at most `bytes_max` bytes; `None` if there is no file.
 ///
-/// **Errors**: [`JournalError::Damaged`] unless the file has the seal it ends with, begins with this head and holds a value;
-/// the system's.
+/// **Errors**: [`JournalError::Damaged`] unless the file has the seal it ends with, begins with
+/// this head and holds a value; the system's.
 pub fn read<V: DeserializeOwned>(
     path: &Path,
     bytes_max: u64,
@@ -246,7 +248,8 @@ mod tests {
         folder
     }
 
-    /// The bytes are the same as when the whole file was built in memory: head, value, SHA-256 of both.
+    /// The bytes are the same as when the whole file was built in memory: head, value, SHA-256 of
+    /// both.
     #[test]
     fn the_form_is_head_value_and_seal_and_reads_back() {
         let folder = scratch("form");

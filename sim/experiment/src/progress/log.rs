@@ -14,11 +14,12 @@
 //! | `done` | once, at the end | `out`, `digest` |
 //! | `error` | once, instead | `message` |
 //!
-//! `run` counts paired runs within a scenario from 0, `run_number` run folders of a sweep. `rate` is in units a second,
-//! `remaining_seconds` an estimate from it. `epsilon_spent` is what all releases so far cost at the scenario's δ: the
-//! tight ε of the table and `rounds.csv`. `epsilon_left` is what remains of `max_epsilon` as its filter counts (Rényi;
-//! exactly for the federated prior).
-//! Nothing that only a trusted server knows is written: neither who was selected or answered nor how many were clipped.
+//! `run` counts paired runs within a scenario from 0, `run_number` run folders of a sweep. `rate`
+//! is in units a second, `remaining_seconds` an estimate from it. `epsilon_spent` is what all
+//! releases so far cost at the scenario's δ: the tight ε of the table and `rounds.csv`.
+//! `epsilon_left` is what remains of `max_epsilon` as its filter counts (Rényi; exactly for the
+//! federated prior). Nothing that only a trusted server knows is written: neither who was selected
+//! or answered nor how many were clipped.
 
 use std::io::Write;
 use std::sync::OnceLock;

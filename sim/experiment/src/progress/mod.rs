@@ -29,7 +29,8 @@ pub struct Step {
 /// What a round waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
-    /// The agents' steps. Says how many agents have done theirs, not which were selected or answered.
+    /// The agents' steps. Says how many agents have done theirs, not which were selected or
+    /// answered.
     Agents {
         /// Agents that have done their step.
         done: u32,
@@ -42,10 +43,11 @@ pub enum Stage {
     Checkpoint,
     /// The round is over; reported once for each round.
     Done {
-        /// The tight ε of all releases so far at the scenario's δ; nothing if nothing private was released.
+        /// The tight ε of all releases so far at the scenario's δ; nothing if nothing private was
+        /// released.
         epsilon: Option<f64>,
-        /// The ε left to spend and the ε allowed in all, if the scenario names one: as the ledger's filter counts, by
-        /// Rényi divergences, which leaves less than the tight ε would.
+        /// The ε left to spend and the ε allowed in all, if the scenario names one: as the ledger's
+        /// filter counts, by Rényi divergences, which leaves less than the tight ε would.
         budget: Option<(f64, f64)>,
     },
 }

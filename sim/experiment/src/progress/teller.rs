@@ -1,5 +1,5 @@
-//! What the program says on standard error while it works: a bar on a terminal, a line for every tenth elsewhere, JSON
-//! lines if asked for. No wait is silent: a slow stage is named repeatedly.
+//! What the program says on standard error while it works: a bar on a terminal, a line for every
+//! tenth elsewhere, JSON lines if asked for. No wait is silent: a slow stage is named repeatedly.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -15,15 +15,18 @@ const CANDIDATES_MAX: u64 = 20_000;
 keys! {
     /// The list of candidates, public and the same for all agents.
     pub struct DesignConfig(dim: usize) {
-        /// How candidates are placed: by a Sobol' sequence, a Latin hypercube or a regular grid; or the rows of `--data FILE.csv`.
+        /// How candidates are placed: by a Sobol' sequence, a Latin hypercube or a regular grid; or
+        /// the rows of `--data FILE.csv`.
         design: Design [is Design::Sobol]
             in Design::RULE => if corners(dim) <= CANDIDATES_MAX { Design::RULE } else { one_of(&["sobol", "latin-hypercube", "list"]) };
-        /// Number of candidates; for a grid an upper limit; not for a list, which has its own length.
+        /// Number of candidates; for a grid an upper limit; not for a list, which has its own
+        /// length.
         candidates: u32 [is 1000] in whole(2, CANDIDATES_MAX)
             => whole(if design == Design::Grid { corners(dim) } else { 2 }, CANDIDATES_MAX);
         /// Seed of the sequence's shift and of the hypercube's slices.
         design_seed: u64 [is 0];
-        /// SHA-256 of the list of candidates, filled in from `--data`: a run folder says which list it was made from.
+        /// SHA-256 of the list of candidates, filled in from `--data`: a run folder says which list
+        /// it was made from.
         list_digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }

@@ -18,7 +18,8 @@ keys! {
         crash: f64 [is 0.0] in number(0.0, 1.0);
         /// Number of rounds that a crash lasts, that of the crash included.
         crash_rounds: u32 [is 3] in whole(1, 64);
-        /// Probability that an upload misses the deadline; it arrives in the next round and is refused as stale.
+        /// Probability that an upload misses the deadline; it arrives in the next round and is
+        /// refused as stale.
         straggler: f64 [is 0.0] in number(0.0, 1.0);
         /// Probability that an upload is lost.
         loss: f64 [is 0.0] in number(0.0, 1.0);

@@ -24,12 +24,14 @@ use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
 use crate::text::significant;
 
-/// A δ above this is reported with a caution whatever the number of agents, and one that is above [`served_delta`].
+/// A δ above this is reported with a caution whatever the number of agents, and one that is above
+/// [`served_delta`].
 const DELTA_CAUTION: f64 = 0.01;
 /// The most observations that a run folder keeps unless the scenario says otherwise.
 const OBSERVATIONS_MAX: u64 = 100_000;
 
-/// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
+/// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible
+/// range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scenario {
     /// Name in tables and folders.
@@ -68,10 +70,11 @@ keys! {
             => objective.agents().map_or(whole(1, AGENTS_MAX), |agents| whole(u64::from(agents), u64::from(agents)));
         /// Queries T after the initial points; exactly T releases.
         rounds: u32 [given 20] in whole(1, 10_000);
-        /// Number of points drawn uniformly, with replacement, from the candidates of the agent's own region before the first
-        /// query; one that is drawn again is observed again.
+        /// Number of points drawn uniformly, with replacement, from the candidates of the agent's
+        /// own region before the first query; one that is drawn again is observed again.
         initial_points: u32 [given 5] in whole(1, 1_000);
-        /// Equal parts in each dimension; P is their product, at most 64 and at most the number of agents.
+        /// Equal parts in each dimension; P is their product, at most 64 and at most the number of
+        /// agents.
         splits: Vec<u32> [like "all 1" vec![1; objective.dim()]]
             in parts(REGIONS_MAX as u64, 1, DIM_MAX) => parts(objective.parts_max(), objective.dim(), objective.dim());
         /// Probability 1−p_t of using the server's vector in query t: 1/√t or 1/t.
@@ -145,7 +148,8 @@ names! {
 }
 
 keys! {
-    /// What the agents believe about their functions; public, and nothing of it fitted to private data.
+    /// What the agents believe about their functions; public, and nothing of it fitted to private
+    /// data.
     pub struct SurrogateConfig(objective: &ObjectiveConfig) {
         /// Kernel of the agents' Gaussian processes and of the public features.
         kernel: KernelConfig [group "the objective's" objective.kernel()];
@@ -156,7 +160,8 @@ keys! {
         features: u32 [given 30] in whole(2, 4096);
         /// Public; run i draws its features from hash(`feature_seed`, i).
         feature_seed: u64 [is 0];
-        /// λ in the posterior of the uploaded weights; it decides their norms and so what `clipping_norm` means.
+        /// λ in the posterior of the uploaded weights; it decides their norms and so what
+        /// `clipping_norm` means.
         regularization: f64 [like "`noise_variance`" noise_variance] in number(1e-9, 1e9);
         /// Whether φ(x) is rescaled to norm √`signal_variance`.
         normalize_features: bool [is true];
@@ -186,7 +191,8 @@ keys! {
         sampling_probability: f64 [given 0.25] in number(1e-6, 1.0);
         /// Noise standard deviation over the sensitivity of the release.
         noise_multiplier: NoiseMultiplier [given 1.0];
-        /// S: an agent's vector is clipped to S/√P. An unclipped one has about the norm of its prior draw, √(M·P).
+        /// S: an agent's vector is clipped to S/√P. An unclipped one has about the norm of its
+        /// prior draw, √(M·P).
         clipping_norm: ClippingNorm [like "1.1·√(M·P)" prior_norm(federation, surrogate)?];
         /// Releases are integers on a grid of 2^this units.
         grid_exponent: u32 [is 20] in whole(16, 20);
@@ -194,9 +200,11 @@ keys! {
         delta: f64 [like "N^−1.1" usual_delta(federation.agents)] in number(1e-15, 0.5);
         /// a: how much more weight the agents of a region have in it at first.
         weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
-        /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at `delta`).
+        /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at
+        /// `delta`).
         max_epsilon: Option<f64> [none 10.0] in number(1e-6, 1e6);
-        /// Who sees contributions: `one-server`, or none of two, each of which adds the whole noise: `dp-prior` and its variants.
+        /// Who sees contributions: `one-server`, or none of two, each of which adds the whole
+        /// noise: `dp-prior` and its variants.
         trust: Option<Trust> [none "one-server"];
     }
 }
@@ -212,7 +220,8 @@ pub fn served_delta(agents: u32) -> f64 {
 }
 
 impl PrivacyConfig {
-    /// δ as a real federation of this many agents announces it: the largest that it may have where the scenario sets none.
+    /// δ as a real federation of this many agents announces it: the largest that it may have where
+    /// the scenario sets none.
     pub fn announced_delta(&self, agents: u32) -> f64 {
         if self.delta == usual_delta(agents) {
             served_delta(agents)
@@ -239,7 +248,8 @@ impl PrivacyConfig {
 impl Scenario {
     /// Reads a scenario from TOML after applying the `key=value` settings to it.
     ///
-    /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
+    /// **Errors**: the first problem in the order of the text's sections, with key, value,
+    /// admissible range and line.
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
         with_root(source, text, settings, Scenario::read)
     }
@@ -288,7 +298,8 @@ impl Scenario {
         u64::from(self.runs) * federation.methods.len() as u64 * (u64::from(federation.rounds) + 1)
     }
 
-    /// The scenario with every default written out: a TOML file that reads back as the same scenario.
+    /// The scenario with every default written out: a TOML file that reads back as the same
+    /// scenario.
     pub fn resolved(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
     }
@@ -332,7 +343,8 @@ impl Scenario {
             .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
     }
 
-    /// Refuses a private method with one agent: there are no others to be hidden among, and δ = N^−1.1 would be 1.
+    /// Refuses a private method with one agent: there are no others to be hidden among, and δ =
+    /// N^−1.1 would be 1.
     fn protects_somebody(&self) -> Result<(), Problem> {
         match self.private_methods().next() {
             Some(method) if self.federation.agents < 2 => {
@@ -349,7 +361,8 @@ impl Scenario {
         }
     }
 
-    /// Refuses a campaign whose agents have too few first points to be standardised, or whose ε has no noise.
+    /// Refuses a campaign whose agents have too few first points to be standardised, or whose ε has
+    /// no noise.
     fn says_enough(&self) -> Result<(), Problem> {
         let few = |method: &Method| {
             method.is_campaign()
@@ -394,7 +407,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Refuses two servers for a private method whose server draws a secret sample, and where no method would use them.
+    /// Refuses two servers for a private method whose server draws a secret sample, and where no
+    /// method would use them.
     fn shares_what_can_be_shared(&self) -> Result<(), Problem> {
         let two = |method: &Method| self.of(*method).privacy.servers() == Trust::TwoServers;
         let refused = |admissible| {
@@ -423,8 +437,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// Cautions about the scenario's privacy, to be read before believing a result: a δ above .01, or above the 1/(10 N) of
-    /// a real federation. A mechanism that publishes all data of one random agent has δ = 1/N.
+    /// Cautions about the scenario's privacy, to be read before believing a result: a δ above .01,
+    /// or above the 1/(10 N) of a real federation. A mechanism that publishes all data of one
+    /// random agent has δ = 1/N.
     pub fn cautions(&self) -> Vec<String> {
         let (agents, mut said) = (f64::from(self.federation.agents), Vec::new());
         for method in self.private_methods() {
@@ -459,7 +474,8 @@ impl Scenario {
         }
     }
 
-    /// The scenario of an own method: keys that concern the folder stay, and keys that it does not use are left out.
+    /// The scenario of an own method: keys that concern the folder stay, and keys that it does not
+    /// use are left out.
     fn seen_by(&self, section: Section, method: Method) -> Result<Self, Problem> {
         let mut own = Scenario::read_without_own(section, &[])?;
         own.federation.observations = self.federation.observations;
@@ -554,7 +570,8 @@ mod tests {
         );
     }
 
-    /// 200 agents at δ = .59/N were told nothing, 50 at .68/N were: what counts is δ N, by the rule of real federations.
+    /// 200 agents at δ = .59/N were told nothing, 50 at .68/N were: what counts is δ N, by the rule
+    /// of real federations.
     #[test]
     fn mended3_a_delta_is_judged_by_the_number_of_agents() {
         let cautions = |agents: u32, delta: f64| {

@@ -9,23 +9,28 @@ use super::rule::{Ruled, number, whole};
 use super::space::SpaceConfig;
 
 keys! {
-    /// A benchmark of federated training: what a training with some hyper-parameters reached, round by round.
+    /// A benchmark of federated training: what a training with some hyper-parameters reached, round
+    /// by round.
     pub struct FedhpoConfig {
-        /// Whether to use the small synthetic table that is compiled in (`sim/experiment/data/fedhpo.py`) in place of `--data`.
+        /// Whether to use the small synthetic table that is compiled in
+        /// (`sim/experiment/data/fedhpo.py`) in place of `--data`.
         shipped: bool [is false];
-        /// What is optimised: an entry of the dictionary in the column `result`; without that column, a column of a table
-        /// with one row for each `round`.
+        /// What is optimised: an entry of the dictionary in the column `result`; without that
+        /// column, a column of a table with one row for each `round`.
         metric: String [given "val_avg_loss_fair"];
-        /// Columns whose values together name an agent. If there are none, `metric` holds a list with one number for each
-        /// client in every round, and the clients are the agents.
+        /// Columns whose values together name an agent. If there are none, `metric` holds a list
+        /// with one number for each client in every round, and the clients are the agents.
         agent_columns: Vec<String> [is Vec::new()] in String::RULE.list(0, 16).different();
         /// The rows that count, `column=value` each; other rows are left out.
         only: Vec<String> [is Vec::new()] in String::RULE.list(0, 16).different();
-        /// The last round that counts; in `result` the place in a list, from 1. If missing, all rounds count.
+        /// The last round that counts; in `result` the place in a list, from 1. If missing, all
+        /// rounds count.
         last_round: Option<u32> [none 20] in whole(1, 1_000_000);
-        /// The entry or column that is smallest in the round whose value is used. If missing, the last round is used.
+        /// The entry or column that is smallest in the round whose value is used. If missing, the
+        /// last round is used.
         selected_by: Option<String> [none "val_avg_loss"];
-        /// The value of a training of which no round has a number. If missing, such a training is refused.
+        /// The value of a training of which no round has a number. If missing, such a training is
+        /// refused.
         diverged: Option<f64> [none 10.0] in number(-1e12, 1e12);
         /// The hyper-parameters in their own units.
         space: SpaceConfig [group "" DIM_MAX];
@@ -33,7 +38,8 @@ keys! {
         noise_variance: f64 [is 0.0] in number(0.0, 1e6);
         /// Whether larger or smaller values are better.
         goal: Goal [given "minimize"];
-        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made from.
+        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made
+        /// from.
         digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }

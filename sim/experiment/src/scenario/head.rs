@@ -7,13 +7,15 @@ use super::rule::whole;
 keys! {
     /// What every scenario has.
     pub struct Head {
-        /// Who may see what: `federated`, `outsourced`, `local` or `output`; decides which sections there are.
+        /// Who may see what: `federated`, `outsourced`, `local` or `output`; decides which sections
+        /// there are.
         trust: String [is "federated".to_owned()];
         /// Name in tables and folders.
         name: String [given "my-scenario"];
         /// One line for people.
         description: String [given "what it shows"];
-        /// Seed of everything that is simulated; run i draws from hash(seed, i), so ten runs are a prefix of thirty.
+        /// Seed of everything that is simulated; run i draws from hash(seed, i), so ten runs are a
+        /// prefix of thirty.
         seed: u64 [is 0];
         /// Paired runs: in one run all methods meet the same functions, initial points and noise.
         runs: u32 [is 10] in whole(1, 100_000);
@@ -21,8 +23,8 @@ keys! {
 }
 
 impl Head {
-    /// Takes its keys from the root of a scenario of the trust model `trust`, which may also have these `sections` and
-    /// nothing else.
+    /// Takes its keys from the root of a scenario of the trust model `trust`, which may also have
+    /// these `sections` and nothing else.
     ///
     /// **Errors**: another key, a value that is not admissible, another trust model.
     pub fn take_before(

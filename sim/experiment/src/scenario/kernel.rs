@@ -48,7 +48,8 @@ keys! {
 impl KernelConfig {
     /// The kernel in the format asked for.
     ///
-    /// **Errors**: none for a configuration that was read from a scenario, whose ranges are inside the kernel's.
+    /// **Errors**: none for a configuration that was read from a scenario, whose ranges are inside
+    /// the kernel's.
     pub fn build<T: Scalar>(&self) -> Result<StationaryKernel<T>, KernelError> {
         StationaryKernel::with_shape(
             self.kernel,

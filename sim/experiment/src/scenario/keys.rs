@@ -1,8 +1,9 @@
-//! One line for each key: from a table of such lines, `keys!` makes the struct, its reader, and the contents of tables,
-//! schema and starter. `kinds!` chooses between such tables by the key `kind`.
+//! One line for each key: from a table of such lines, `keys!` makes the struct, its reader, and the
+//! contents of tables, schema and starter. `kinds!` chooses between such tables by the key `kind`.
 //!
-//! A line is `name: Type [default] in rule => rule here;` under its sentence. The rule is a [`Rule`]; if there is none,
-//! the type's own rule holds. After `=>` stands a rule that depends on the keys read before. Defaults:
+//! A line is `name: Type [default] in rule => rule here;` under its sentence. The rule is a
+//! [`Rule`]; if there is none, the type's own rule holds. After `=>` stands a rule that depends on
+//! the keys read before. Defaults:
 //!
 //! | default | meaning |
 //! |---|---|
@@ -31,7 +32,8 @@ pub struct Key {
 /// The value that holds if a key is missing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Preset {
-    /// Nothing: it must be given, as in this TOML, unless the words name where its value comes from.
+    /// Nothing: it must be given, as in this TOML, unless the words name where its value comes
+    /// from.
     Given(&'static str, Option<&'static str>),
     /// A constant, as TOML.
     Constant(String),
@@ -72,7 +74,8 @@ impl Key {
 /// The keys of a section, or of one kind of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Values of the key `kind` that have these keys, with their meanings; empty if the section has no kinds.
+    /// Values of the key `kind` that have these keys, with their meanings; empty if the section has
+    /// no kinds.
     pub kinds: Vec<(&'static str, &'static str)>,
     /// Its keys in the order of the resolved scenario.
     pub keys: Vec<Key>,
@@ -307,7 +310,8 @@ mod tests {
         Toy::read(root.section("toy")?)
     }
 
-    /// The one line above makes its reader, its refusal, its row, its schema, its text and its resolved form.
+    /// The one line above makes its reader, its refusal, its row, its schema, its text and its
+    /// resolved form.
     #[test]
     fn a_key_is_one_line() {
         assert_eq!(read("").unwrap(), Toy { loudness: 0.5 });

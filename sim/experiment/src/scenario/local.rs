@@ -35,7 +35,8 @@ names! {
 kinds! {
     /// What is optimised.
     pub enum LocalObjective {
-        /// f = Σ weightᵢ·k(centreᵢ, ·) over equally spaced points of [0, 1], centres among them, weights U[−1, 1].
+        /// f = Σ weightᵢ·k(centreᵢ, ·) over equally spaced points of [0, 1], centres among them,
+        /// weights U[−1, 1].
         KernelSum(KernelSum) = "kernel-sum",
         /// 41 light sensors: the folder with `train_sensordata.csv` and `test_sensordata.csv`.
         LightSensor(NoKeys) = "light-sensor",
@@ -88,9 +89,11 @@ keys! {
         epsilon: Option<f64> [none 1.0] in number(1e-5, 256.0);
         /// Number of reports of one user; each costs ε, and together at most 256.
         reports_per_user: u32 [is 1] in whole(1, 1_000_000);
-        /// B, public; for `kernel-sum` it may be missing: max |f| of the run's function, which only a simulation knows.
+        /// B, public; for `kernel-sum` it may be missing: max |f| of the run's function, which only
+        /// a simulation knows.
         norm_bound: Option<f64> [none 1.0] in bound();
-        /// R, public; rewards are clamped to ±(B + R). It may be missing for `student-t` without ε alone.
+        /// R, public; rewards are clamped to ±(B + R). It may be missing for `student-t` without ε
+        /// alone.
         noise_bound: Option<f64> [none 1.0] in bound();
         /// Reports are integers on a grid of 2^this steps.
         grid_exponent: u32 [is 20] in whole(4, 24);
@@ -116,7 +119,8 @@ keys! {
         accuracy: f64 [is 0.5] in between(0.0, 1.0);
         /// k of `moma-gp-ucb`; missing or 0: that of the constants (12 or 334 at T = 10⁴).
         epoch_len: Option<u32> [none 12] in whole(0, 1 << 20);
-        /// `ata-gp-ucb` estimates again every round while t < 64, then every ⌊t/64⌋ rounds, at most every `stride`.
+        /// `ata-gp-ucb` estimates again every round while t < 64, then every ⌊t/64⌋ rounds, at most
+        /// every `stride`.
         stride: u32 [is 25] in whole(1, 1 << 20);
     }
 }

@@ -1,7 +1,8 @@
 //! The methods of a federation as data: a name, a base, and what it changes.
 //!
-//! A shipped method is a row of the table below; a scenario's own method ([`super::own`]) is a row with other keys. No
-//! other module knows which methods there are: tables, figures, colours and differences follow the scenario's list.
+//! A shipped method is a row of the table below; a scenario's own method ([`super::own`]) is a row
+//! with other keys. No other module knows which methods there are: tables, figures, colours and
+//! differences follow the scenario's list.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -16,8 +17,8 @@ pub const CUSTOM: &str = "custom";
 /// The longest name that a method may have.
 pub const NAME_MAX: usize = 40;
 
-/// The name of a method, as it stands in files, tables and checkpoints. The scenario decides what it means
-/// ([`Scenario::method`](super::Scenario::method)).
+/// The name of a method, as it stands in files, tables and checkpoints. The scenario decides what
+/// it means ([`Scenario::method`](super::Scenario::method)).
 ///
 /// Each name is stored once and lives as long as the program, so names are copied like numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,17 +86,21 @@ impl PartialEq<Method> for MethodName {
 pub enum Kind {
     /// Agents without a server.
     Alone,
-    /// Agents that send draws of their weights, and a server that broadcasts their mean or a noised sum.
+    /// Agents that send draws of their weights, and a server that broadcasts their mean or a noised
+    /// sum.
     Draws,
     /// Agents and server of the federated prior, which is from no paper.
     Prior,
     /// Agents that choose uniformly, without a server.
     Random,
-    /// Agents with the optimizer of a device, without a server and without constants of the scenario.
+    /// Agents with the optimizer of a device, without a server and without constants of the
+    /// scenario.
     Optimizer,
-    /// Agents that vote once for a candidate, and a server that releases the noised sum of their votes.
+    /// Agents that vote once for a candidate, and a server that releases the noised sum of their
+    /// votes.
     Vote,
-    /// Sites of a campaign, each in units of its own: they make a prior file together and go on with it.
+    /// Sites of a campaign, each in units of its own: they make a prior file together and go on
+    /// with it.
     Campaign,
     /// A server that has every observation, and agents that draw from its posterior.
     Pooled,
@@ -178,7 +183,8 @@ impl Method {
         }
     }
 
-    /// This method under another name, with other keys of the scenario: the scenario's own method at this place.
+    /// This method under another name, with other keys of the scenario: the scenario's own method
+    /// at this place.
     pub(super) const fn of_scenario(self, name: MethodName, place: usize) -> Self {
         Method {
             name,
@@ -223,7 +229,8 @@ impl Method {
     }
 }
 
-/// A row is a method: `NAME = "name" of KIND` or `NAME = "name" from BASE with CHANGE`, under its sentence.
+/// A row is a method: `NAME = "name" of KIND` or `NAME = "name" from BASE with CHANGE`, under its
+/// sentence.
 macro_rules! methods {
     (@row $name:literal of $kind:ident) => { Method::of_kind($name, Kind::$kind) };
     (@row $name:literal from $base:ident with $change:ident) => { $base.with($name, Change::$change) };
@@ -269,20 +276,23 @@ methods! {
     PRIOR_MEAN = "prior-mean" from DP_PRIOR with Mean;
     /// Ablation of `dp-prior`: without the model that trusts the agent's own data alone.
     PRIOR_UNSAFE = "prior-unsafe" from DP_PRIOR with Unsafe;
-    /// The federated prior: few releases of everybody, a public posterior of what agents share, private.
+    /// The federated prior: few releases of everybody, a public posterior of what agents share,
+    /// private.
     DP_PRIOR = "dp-prior" of Prior;
     /// Federated random search: every agent draws candidates uniformly, and nothing leaves it.
     RANDOM = "random" of Random;
-    /// Every agent alone with the plain optimizer: it knows the candidates and its own values, and no constant of the
-    /// scenario.
+    /// Every agent alone with the plain optimizer: it knows the candidates and its own values, and
+    /// no constant of the scenario.
     ALONE = "alone" of Optimizer;
-    /// One private vote for the best candidate among everybody's initial points; all play its winner first, then each follows
-    /// its own posterior.
+    /// One private vote for the best candidate among everybody's initial points; all play its
+    /// winner first, then each follows its own posterior.
     VOTE = "vote" of Vote;
-    /// All data in one place, one posterior of everybody's observations: what sharing could bring, and nobody is protected.
+    /// All data in one place, one posterior of everybody's observations: what sharing could bring,
+    /// and nobody is protected.
     POOLED = "pooled" of Pooled;
-    /// What everybody's first points have in common, released twice as a prior file, with which each goes on. No constant of
-    /// the scenario is used: values are standardised where they are, and the lengthscale follows from the space.
+    /// What everybody's first points have in common, released twice as a prior file, with which
+    /// each goes on. No constant of the scenario is used: values are standardised where they are,
+    /// and the lengthscale follows from the space.
     CAMPAIGN = "campaign" of Campaign;
 }
 
@@ -335,7 +345,8 @@ impl Method {
         }
     }
 
-    /// True for the federated prior and its variants, which have their own kinds of agents and server.
+    /// True for the federated prior and its variants, which have their own kinds of agents and
+    /// server.
     pub const fn is_prior(self) -> bool {
         matches!(self.parts.kind, Kind::Prior)
     }
@@ -350,13 +361,14 @@ impl Method {
         matches!(self.parts.kind, Kind::Campaign)
     }
 
-    /// Whether its releases, if they are private, are of a secret sample of the agents; if not, of all of them.
+    /// Whether its releases, if they are private, are of a secret sample of the agents; if not, of
+    /// all of them.
     pub const fn samples(self) -> bool {
         !matches!(self.parts.kind, Kind::Prior | Kind::Vote | Kind::Campaign)
     }
 
-    /// Methods of one purse pay for the same kind of releases: 0 samples, 1 the plan of the prior, 2 one vote, 3 the
-    /// releases of a campaign.
+    /// Methods of one purse pay for the same kind of releases: 0 samples, 1 the plan of the prior,
+    /// 2 one vote, 3 the releases of a campaign.
     pub const fn purse(self) -> usize {
         match self.parts.kind {
             Kind::Prior => 1,
@@ -366,7 +378,8 @@ impl Method {
         }
     }
 
-    /// True for variants of a private method that change one thing to show what that thing is worth.
+    /// True for variants of a private method that change one thing to show what that thing is
+    /// worth.
     pub const fn is_ablation(self) -> bool {
         !matches!(
             self.change,

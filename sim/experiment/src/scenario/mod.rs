@@ -17,7 +17,8 @@
 //! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to start from |
 //! | `shipped` | the scenarios compiled into the program |
 //!
-//! The meaning of every key is in `sim/experiment/scenarios/README.md`, whose tables are made here, and in `sordino scenario keys`.
+//! The meaning of every key is in `sim/experiment/scenarios/README.md`, whose tables are made here,
+//! and in `sordino scenario keys`.
 
 mod design;
 mod faults;

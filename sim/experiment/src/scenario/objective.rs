@@ -1,4 +1,5 @@
-//! What a federation optimises: the section `[objective]` of `federated`, a table of keys for each kind.
+//! What a federation optimises: the section `[objective]` of `federated`, a table of keys for each
+//! kind.
 
 use sordino_core::domain::{DIM_MAX, REGIONS_MAX};
 
@@ -26,19 +27,24 @@ kinds! {
     pub enum ObjectiveConfig {
         /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
         GpSample(GpSampleConfig) = "gp-sample",
-        /// A standard test function over its usual box, shifted and scaled for each agent; negated, because more is better.
+        /// A standard test function over its usual box, shifted and scaled for each agent; negated,
+        /// because more is better.
         Function(FunctionConfig) = "function",
-        /// A table of your own, `--data FILE.csv`: columns `agent`, the inputs, `value`; every agent at the same inputs.
+        /// A table of your own, `--data FILE.csv`: columns `agent`, the inputs, `value`; every
+        /// agent at the same inputs.
         Table(TableConfig) = "table",
-        /// A benchmark of federated training, of the shape of FedHPO-Bench (`tabular.csv`), or with a row for each round.
+        /// A benchmark of federated training, of the shape of FedHPO-Bench (`tabular.csv`), or with
+        /// a row for each round.
         Fedhpo(FedhpoConfig) = "fedhpo",
-        /// A program of your own, started once for each thread: it reads lines of JSON and answers each with a number.
+        /// A program of your own, started once for each thread: it reads lines of JSON and answers
+        /// each with a number.
         Command(CommandConfig) = "command",
         /// SVM tuning on the mine fields: 29 agents, `--data landmine.csv`.
         Landmine(TuningConfig) = "landmine",
         /// SVM tuning on red wines: 16 agents of 100 rows.
         Winequality(TuningConfig) = "winequality",
-        /// Functions of a program that uses this library (`sim/examples/own_objective.rs`); `sordino` reads its run folders.
+        /// Functions of a program that uses this library (`sim/examples/own_objective.rs`);
+        /// `sordino` reads its run folders.
         Custom(CustomConfig) = "custom",
     }
 }
@@ -79,7 +85,8 @@ impl GpSampleConfig {
 keys! {
     /// How agents' functions differ; coins are the agent's own, independent of its region.
     pub struct Differences(lengthscale: f64) {
-        /// Variance of a smooth function that is added for each agent, an independent draw of a Gaussian process; unit y².
+        /// Variance of a smooth function that is added for each agent, an independent draw of a
+        /// Gaussian process; unit y².
         own_variance: f64 [is 0.0] in number(0.0, 1e6);
         /// Its lengthscale; its kernel is of the common one's shape.
         own_lengthscale: f64 [like "`lengthscale`" lengthscale] in number(1e-3, 1e3).unit("units of the unit box");
@@ -150,7 +157,8 @@ keys! {
         noise_variance: f64 [is 0.0] in number(0.0, 1e6);
         /// Whether larger or smaller values are better.
         goal: Goal [given "minimize"];
-        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made from.
+        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made
+        /// from.
         digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }
@@ -158,14 +166,16 @@ keys! {
 keys! {
     /// A program that is asked for values.
     pub struct CommandConfig {
-        /// The command, run by `sh -c`; it reads `{"agent": 3, "observation": 0, "x": {"rate": 0.1}}` and writes `0.93`.
+        /// The command, run by `sh -c`; it reads
+        /// `{"agent": 3, "observation": 0, "x": {"rate": 0.1}}` and writes `0.93`.
         command: String [given "python train.py"];
         /// The inputs in their own units.
         space: SpaceConfig [group "" DIM_MAX];
         /// The candidates; a design has one coordinate for each input.
         points: DesignConfig [group "" space.inputs.len()];
-        /// Whether answers to the same setting differ. If so, the program is asked for observation k ≥ 1 of an agent, and for
-        /// observation 0 to learn the value that regret is measured by; otherwise only for observation 0.
+        /// Whether answers to the same setting differ. If so, the program is asked for observation
+        /// k ≥ 1 of an agent, and for observation 0 to learn the value that regret is measured by;
+        /// otherwise only for observation 0.
         noisy: bool [is false];
         /// Variance of the normal noise that is added to an answer for every observation.
         noise_variance: f64 [is 0.0] in number(0.0, 1e6);
@@ -175,7 +185,8 @@ keys! {
         optimum: f64 [is 0.0] in number(-1e12, 1e12);
         /// Longest time for one answer; then the program is killed.
         time_limit: f64 [is 600.0] in number(0.01, 86_400.0).unit("seconds");
-        /// How often a failed question is repeated, each time of a restarted program, before the run ends with an error.
+        /// How often a failed question is repeated, each time of a restarted program, before the
+        /// run ends with an error.
         retries: u32 [is 2] in whole(0, 100);
     }
 }
@@ -187,7 +198,8 @@ keys! {
         function: String [given "mine"];
         /// Dimension D of a candidate.
         dim: usize [given 2] in whole(1, DIM_MAX as u64);
-        /// Digest of the functions, filled in by the program: a run folder says what it was made from.
+        /// Digest of the functions, filled in by the program: a run folder says what it was made
+        /// from.
         digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }
@@ -233,7 +245,8 @@ impl ObjectiveConfig {
         }
     }
 
-    /// The most parts into which one dimension may be cut so that regular candidates fill every part.
+    /// The most parts into which one dimension may be cut so that regular candidates fill every
+    /// part.
     pub(super) fn parts_max(&self) -> u64 {
         match self {
             ObjectiveConfig::GpSample(config) => {

@@ -19,8 +19,8 @@ names! {
         GpUcb = "gp-ucb",
         /// A candidate drawn uniformly; no score.
         Random = "random",
-        /// The default: permute-and-flip and discrete Laplace on clamped scores of all candidates. Private for every data
-        /// set.
+        /// The default: permute-and-flip and discrete Laplace on clamped scores of all candidates.
+        /// Private for every data set.
         WorstCase = "worst-case",
         /// Kusner's release after GP-UCB. **Private only under the GP prior.**
         PriorConditional = "prior-conditional",
@@ -50,10 +50,11 @@ impl OutputMethod {
 kinds! {
     /// What is tuned in secret.
     pub enum OutputObjective {
-        /// A draw of the very prior that Kusner's release assumes, variance 1, on equally spaced points of [0, 1].
+        /// A draw of the very prior that Kusner's release assumes, variance 1, on equally spaced
+        /// points of [0, 1].
         GpSample(PriorSample) = "gp-sample",
-        /// A support vector machine on red wines: C in [0.01, 100], γ in [0.001, 10], logarithmic grid; the score counts
-        /// validation wines that are put on the right side.
+        /// A support vector machine on red wines: C in [0.01, 100], γ in [0.001, 10], logarithmic
+        /// grid; the score counts validation wines that are put on the right side.
         Winequality(WineTuning) = "winequality",
     }
 }
@@ -73,8 +74,8 @@ keys! {
 keys! {
     /// Tuning on red wines.
     pub struct WineTuning {
-        /// Wines that are public and learned from; the rest of 1,599 is scored on and protected. Every run draws another
-        /// split.
+        /// Wines that are public and learned from; the rest of 1,599 is scored on and protected.
+        /// Every run draws another split.
         training_records: u32 [is 300] in whole(50, 1500);
         /// Candidates are its square.
         points_per_axis: u32 [is 7] in whole(2, 20);
@@ -123,10 +124,11 @@ keys! {
             in number(1e-3, 256.0).list(1, 64).ascending();
         /// Share of ε that is spent on the score.
         value_share: f64 [is 0.5] in number(0.01, 0.99);
-        /// What is compared: the best of all candidates and the winner of GP-UCB, both unprotected; a uniform draw; the
-        /// two releases.
+        /// What is compared: the best of all candidates and the winner of GP-UCB, both unprotected;
+        /// a uniform draw; the two releases.
         methods: Vec<OutputMethod> [like "all" OutputMethod::ALL.to_vec()];
-        /// Releases of each run and ε whose mean is shown; simulation only: a real one is made once.
+        /// Releases of each run and ε whose mean is shown; simulation only: a real one is made
+        /// once.
         draws: u32 [is 100] in whole(1, 100_000);
     }
 }
@@ -140,13 +142,15 @@ keys! {
     pub struct PriorConfig(objective: &OutputObjective) {
         /// T, evaluations of GP-UCB; `best` and `worst-case` evaluate every candidate.
         rounds: u32 [is 50] in whole(2, 10_000);
-        /// Shape of the kernel; its variance is 1, because the release is stated for standardised scores.
+        /// Shape of the kernel; its variance is 1, because the release is stated for standardised
+        /// scores.
         kernel: Stationary [is Stationary::SquaredExponential];
         /// Distance over which scores stay alike.
         lengthscale: f64 [given 0.1] in number(1e-3, 1e3).unit("units of the unit box");
         /// σ: normal noise added to every standardised score before it is used.
         noise_std: f64 [is 0.1] in number(1e-6, 1e3);
-        /// k₁, the smallest covariance of the functions of neighbouring data sets: your promise, which nothing checks.
+        /// k₁, the smallest covariance of the functions of neighbouring data sets: your promise,
+        /// which nothing checks.
         similarity: f64 [given 0.99] in number(0.0, 1.0);
         /// δ of each of both releases; it covers the prior, too.
         delta: f64 [is 0.1] in between(0.0, 1.0);

@@ -19,7 +19,8 @@ names! {
         GpUcb = "gp-ucb",
         /// Rows drawn uniformly.
         Random = "random",
-        /// The paper's projection, once for every r of `curator.out_dims`. **Not differentially private.**
+        /// The paper's projection, once for every r of `curator.out_dims`. **Not differentially
+        /// private.**
         PaperProjection = "paper-projection",
         /// Gaussian noise on every row: private.
         GaussianProjection = "gaussian-projection",
@@ -97,10 +98,12 @@ keys! {
     pub struct CsvColumns {
         /// Columns of the inputs, found by the header.
         inputs: Vec<String> [given ["area", "floor"]] in String::RULE.list(1, DIM_MAX).different();
-        /// **Public** range of each input in the file's units; a row outside is moved to its edge. Never measured on the
-        /// data: centre and scale come from it, and constants of the data would void the guarantee.
+        /// **Public** range of each input in the file's units; a row outside is moved to its edge.
+        /// Never measured on the data: centre and scale come from it, and constants of the data
+        /// would void the guarantee.
         input_ranges: Vec<[f64; 2]> [given [[10, 200], [1, 50]]] in ranges(1, DIM_MAX) => ranges(inputs.len(), inputs.len());
-        /// Inputs that are replaced by their logarithm, after the range is applied; the range must be positive.
+        /// Inputs that are replaced by their logarithm, after the range is applied; the range must
+        /// be positive.
         log_inputs: Vec<String> [is Vec::new()] in String::RULE.list(0, DIM_MAX).different();
         /// The column that is optimised; not among the inputs.
         output: String [given "price"];
@@ -108,7 +111,8 @@ keys! {
         log_output: bool [is false];
         /// Whether larger or smaller values are better.
         goal: Goal [given "minimize"];
-        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made from.
+        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made
+        /// from.
         digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }
@@ -145,13 +149,14 @@ keys! {
         delta: f64 [given 1e-5] in number(1e-15, 0.5);
         /// r of `paper-projection`, one method each.
         out_dims: Vec<u32> [is vec![10]] in whole(1, 1024).list(1, 6).different();
-        /// Half the diagonal of the box of ranges becomes this norm; a smaller one makes a unit longer, protects more and
-        /// costs more.
+        /// Half the diagonal of the box of ranges becomes this norm; a smaller one makes a unit
+        /// longer, protects more and costs more.
         largest_norm: f64 [is LARGEST_NORM] in number(1e-3, LARGEST_NORM);
     }
 }
 
-/// The defaults of `modeler` that come from the objective: kernel, lengthscales, signal and noise variance.
+/// The defaults of `modeler` that come from the objective: kernel, lengthscales, signal and noise
+/// variance.
 fn truth(objective: &OutsourcedObjective) -> Option<(KernelConfig, f64)> {
     match objective {
         OutsourcedObjective::GpSample(sample) => {
@@ -171,7 +176,8 @@ keys! {
         /// The covariance function.
         kernel: Stationary [like "the objective's; `squared-exponential`"
             truth(objective).map_or(Stationary::SquaredExponential, |(kernel, _)| kernel.kernel)];
-        /// In units of the inputs, of their logarithms where they are taken, of the unit box for grids.
+        /// In units of the inputs, of their logarithms where they are taken, of the unit box for
+        /// grids.
         lengthscales: Vec<f64> [given [20, 5], "the objective's (`gp-sample`)"
             truth(objective).map(|(kernel, _)| vec![kernel.lengthscale; objective.dim()])]
             in scales(1, DIM_MAX) => scales(objective.dim(), objective.dim());

@@ -1,7 +1,8 @@
-//! A scenario's own methods, the tables `[[method]]`: each is a shipped method with other values of some keys.
+//! A scenario's own methods, the tables `[[method]]`: each is a shipped method with other values of
+//! some keys.
 //!
-//! Such a method is its base in the scenario read again with `set` applied, so defaults that follow from a changed key
-//! change too. Every key in which the two scenarios then differ is written out.
+//! Such a method is its base in the scenario read again with `set` applied, so defaults that follow
+//! from a changed key change too. Every key in which the two scenarios then differ is written out.
 
 use serde::Serialize;
 use toml::{Table, Value};
@@ -12,16 +13,18 @@ use super::reader::{Problem, Section};
 use super::rule::one_of;
 
 keys! {
-    /// A method of your own: a shipped one with other values of some keys. It stands beside the others in everything that
-    /// a run leaves, with its own ε.
+    /// A method of your own: a shipped one with other values of some keys. It stands beside the
+    /// others in everything that a run leaves, with its own ε.
     pub struct OwnKeys {
         /// Its name; 1 to 40 of a to z, 0 to 9, `-`, `_`, `.`, a letter first.
         name: String [given "mine"];
         /// The method that it is, but for `set`.
         base: MethodName [given "dp-fts-de"] in one_of(BASES);
-        /// Keys with their values, as in `{ "privacy.noise_multiplier" = 2 }`: of `[surrogate]`, `[privacy]`, `[prior]`, `federation.{splits, mixing, constant}`.
+        /// Keys with their values, as in `{ "privacy.noise_multiplier" = 2 }`: of `[surrogate]`,
+        /// `[privacy]`, `[prior]`, `federation.{splits, mixing, constant}`.
         set: Option<Table> [none { "privacy.noise_multiplier" = 2 }];
-        /// Of the base `custom`, a method of a program that uses the library: digest of that method.
+        /// Of the base `custom`, a method of a program that uses the library: digest of that
+        /// method.
         digest: Option<String> [none "the program's"];
     }
 }
@@ -83,7 +86,8 @@ impl<S> Serialize for OwnMethod<S> {
 
 /// The keys of all own methods, in order, with the paths of their tables.
 ///
-/// **Errors**: a table that is inadmissible by itself: an unknown key, a name already taken, an unknown base.
+/// **Errors**: a table that is inadmissible by itself: an unknown key, a name already taken, an
+/// unknown base.
 pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>, Problem> {
     let mut found: Vec<(String, OwnKeys)> = Vec::new();
     for section in sections {
@@ -125,8 +129,9 @@ pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>,
 }
 
 impl<S: Serialize> OwnMethod<S> {
-    /// Reads the scenario again as the method with these keys sees it. `root` is the scenario's text without the tables
-    /// `[[method]]`, `whole` the scenario that was read from it, and `read` reads a scenario from another table.
+    /// Reads the scenario again as the method with these keys sees it. `root` is the scenario's
+    /// text without the tables `[[method]]`, `whole` the scenario that was read from it, and `read`
+    /// reads a scenario from another table.
     pub(super) fn read(
         (path, mut keys): (String, OwnKeys),
         place: usize,

@@ -1,4 +1,5 @@
-//! The section `[prior]`: when the federated prior releases, through which features, at which total ε.
+//! The section `[prior]`: when the federated prior releases, through which features, at which total
+//! ε.
 
 use serde::Serialize;
 use sordino_core::federated::prior::{RELEASES_MAX, mu_spent, shares as spread};
@@ -16,7 +17,8 @@ use super::reader::{Problem, Section};
 use super::rule::{number, whole};
 use crate::benchmark::design::{self, Design};
 
-/// Rounds after which releases are made unless the scenario says otherwise; later rounds than the run has are left out.
+/// Rounds after which releases are made unless the scenario says otherwise; later rounds than the
+/// run has are left out.
 const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
 /// Inducing points in more than two dimensions unless the scenario says otherwise.
 const INDUCING_POINTS: u32 = 128;
@@ -28,8 +30,8 @@ const EPSILON_MIN: f64 = 0.01;
 const EPSILON_MAX: f64 = 1e6;
 
 keys! {
-    /// When the federated prior releases, through which features, at which ε: for `dp-prior` and its variants, in which
-    /// everybody contributes to every release.
+    /// When the federated prior releases, through which features, at which ε: for `dp-prior` and
+    /// its variants, in which everybody contributes to every release.
     pub struct PriorPlan(dim: usize, rounds: u32, spent: Option<f64>) {
         /// Release j is made after the queries of this round; rounds must not decrease.
         releases: Vec<u32> [like "0, 0, 0, 4, 8, 16 as far as there are rounds" usual(rounds)]
@@ -38,14 +40,18 @@ keys! {
         /// How Σ 1/z² is divided over the releases, up to one factor.
         shares: Vec<f64> [like "all 1" vec![1.0; releases.len()]] in number(1e-3, 1e3).list(1, RELEASES_MAX).each("release")
             => number(1e-3, 1e3).list(releases.len(), releases.len()).each("release");
-        /// In one or two dimensions: inducing points of the Nyström features along each, at most 22 in two; M is their total.
+        /// In one or two dimensions: inducing points of the Nyström features along each, at most 22
+        /// in two; M is their total.
         points_per_axis: u32 [like "50 (two dimensions: 7)" if dim == 1 { 50 } else { 7 }]
             in whole(2, 512) => whole(2, if dim == 1 { 512 } else { 22 });
-        /// In more than two dimensions: number M of inducing points, from a Sobol' sequence; 128 unless given.
+        /// In more than two dimensions: number M of inducing points, from a Sobol' sequence; 128
+        /// unless given.
         inducing_points: Option<u32> [none 128] in whole(2, 512);
-        /// The most landmarks of a campaign's file; 100 unless given, 50 for sites on small devices.
+        /// The most landmarks of a campaign's file; 100 unless given, 50 for sites on small
+        /// devices.
         features: Option<u32> [none 100] in whole(2, FEATURES_MAX as u64);
-        /// ε of all releases together at `privacy.delta`, by privacy-loss distributions; the multipliers follow.
+        /// ε of all releases together at `privacy.delta`, by privacy-loss distributions; the
+        /// multipliers follow.
         epsilon: f64 [given 1.0, "what `dp-fts-de` spends in this scenario, at least 0.01" spent]
             in number(EPSILON_MIN, EPSILON_MAX).because("its default is what dp-fts-de spends, which is more here");
     }
@@ -58,7 +64,8 @@ fn usual(rounds: u32) -> Vec<u32> {
         .collect()
 }
 
-/// ε of `dp-fts-de` at the scenario's (q, z, T, δ), raised to the least admissible ε; `None` if it is not admissible.
+/// ε of `dp-fts-de` at the scenario's (q, z, T, δ), raised to the least admissible ε; `None` if it
+/// is not admissible.
 fn spent(event: &Event, rounds: u32, delta: f64) -> Option<f64> {
     let mut accountant = PldAccountant::new();
     accountant.compose(event, rounds).ok()?;
@@ -66,7 +73,8 @@ fn spent(event: &Event, rounds: u32, delta: f64) -> Option<f64> {
     (spent <= EPSILON_MAX).then_some(spent.max(EPSILON_MIN))
 }
 
-/// Settings that the methods of the federated prior share. Public, and none of them fitted to private data.
+/// Settings that the methods of the federated prior share. Public, and none of them fitted to
+/// private data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PriorConfig {
     /// The plan as keys of the scenario.
@@ -96,8 +104,8 @@ impl PriorPlan {
 }
 
 impl PriorConfig {
-    /// Reads the section; `None` if neither a key nor a method (`required`) asks for it. `event` is one of the `rounds`
-    /// releases of `dp-fts-de`.
+    /// Reads the section; `None` if neither a key nor a method (`required`) asks for it. `event` is
+    /// one of the `rounds` releases of `dp-fts-de`.
     pub(super) fn read(
         section: Section,
         required: bool,
@@ -132,8 +140,9 @@ impl PriorConfig {
         }))
     }
 
-    /// The cost of the first `releases` releases together: unsampled Gaussians with multipliers z_j equal one Gaussian
-    /// with multiplier 1/√Σ1/z_j² (the theorem of `core/src/federated/prior/plan.rs`). `None` before the first.
+    /// The cost of the first `releases` releases together: unsampled Gaussians with multipliers z_j
+    /// equal one Gaussian with multiplier 1/√Σ1/z_j² (the theorem of
+    /// `core/src/federated/prior/plan.rs`). `None` before the first.
     pub fn event(&self, releases: u32) -> Option<Event> {
         first(&self.noise_multipliers, releases)
     }
@@ -147,7 +156,8 @@ impl PriorConfig {
         }
     }
 
-    /// The noise multiplier of one release that costs as much as all of the plan together: what a vote is made with.
+    /// The noise multiplier of one release that costs as much as all of the plan together: what a
+    /// vote is made with.
     pub fn together(&self) -> Option<NoiseMultiplier> {
         NoiseMultiplier::new(1.0 / mu_spent(&self.noise_multipliers)).ok()
     }
@@ -170,8 +180,8 @@ fn first(noise_multipliers: &[f64], releases: u32) -> Option<Event> {
     })
 }
 
-/// z_j by shares, so that all releases together stay within (ε, δ) by privacy-loss distributions. However large ε is,
-/// the noise is never less than the search's least multiplier, .05.
+/// z_j by shares, so that all releases together stay within (ε, δ) by privacy-loss distributions.
+/// However large ε is, the noise is never less than the search's least multiplier, .05.
 fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
     let target = Target::new(epsilon, delta).ok()?;
     let together = calibrate::noise_multiplier(&target, SamplingProbability::ONE, 1).ok()?;
@@ -187,7 +197,8 @@ fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// The note's setting: six unsampled releases spend as much ε as 40 sampled releases of multiplier 1.
+    /// The note's setting: six unsampled releases spend as much ε as 40 sampled releases of
+    /// multiplier 1.
     #[test]
     fn the_budget_is_spent_and_never_more() {
         let delta = 200f64.powf(-1.1);
@@ -224,7 +235,8 @@ mod tests {
                 "{} {epsilon}",
                 spent(6)
             );
-            // Release by release, by the same accountant: the theorem costs nothing and hides nothing.
+            // Release by release, by the same accountant: the theorem costs nothing and hides
+            // nothing.
             let mut accountant = PldAccountant::new();
             for z in &config.noise_multipliers {
                 let relation = NeighboringRelation::ReplaceSpecial;

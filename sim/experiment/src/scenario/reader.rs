@@ -1,7 +1,8 @@
 //! A TOML table from which every key is taken once.
 //!
-//! Keys are read by the rules of their tables ([`keys`](super::keys)) rather than by derived deserialisers alone: every
-//! refusal then names the full key, its value, what is admissible, and the line of the text.
+//! Keys are read by the rules of their tables ([`keys`](super::keys)) rather than by derived
+//! deserialisers alone: every refusal then names the full key, its value, what is admissible, and
+//! the line of the text.
 
 use std::fmt::Display;
 
@@ -181,7 +182,8 @@ impl Section {
         }
     }
 
-    /// The tables of an array of tables, `[[key]]`; a missing one is empty. The path of a table ends with its name.
+    /// The tables of an array of tables, `[[key]]`; a missing one is empty. The path of a table
+    /// ends with its name.
     ///
     /// **Errors**: a value that is not an array of tables.
     pub(super) fn tables(&mut self, key: &'static str) -> Result<Vec<Section>, Problem> {
@@ -255,8 +257,8 @@ impl Section {
         }
     }
 
-    /// Refuses every key that is not one of these. Called before they are taken, so that a misspelt key is reported
-    /// rather than the missing key that was meant.
+    /// Refuses every key that is not one of these. Called before they are taken, so that a misspelt
+    /// key is reported rather than the missing key that was meant.
     ///
     /// **Errors**: the first key that is not one of these.
     pub fn only(&self, keys: &[Key]) -> Result<(), Problem> {

@@ -85,8 +85,9 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Writes `method.NAME.key=value` or `method.NAME.set.section.key=value` into the table `[[method]]` of that name,
-/// which is added if there is none. `None` if a table cannot hold such a key.
+/// Writes `method.NAME.key=value` or `method.NAME.set.section.key=value` into the table
+/// `[[method]]` of that name, which is added if there is none. `None` if a table cannot hold such a
+/// key.
 fn own(root: &mut Table, name: &str, rest: &[&str], value: Value) -> Option<()> {
     let methods = root
         .entry("method")

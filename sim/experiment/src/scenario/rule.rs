@@ -1,4 +1,5 @@
-//! What a key admits, stated once: the reader checks it; refusals, tables and the JSON schema show it.
+//! What a key admits, stated once: the reader checks it; refusals, tables and the JSON schema show
+//! it.
 
 use std::path::PathBuf;
 
@@ -93,7 +94,8 @@ pub const fn one_of(names: &'static [&'static str]) -> Rule {
     rule(Item::OneOf(names))
 }
 
-/// One of these names, or the name of a table `[[method]]`; the reader of the whole scenario knows those.
+/// One of these names, or the name of a table `[[method]]`; the reader of the whole scenario knows
+/// those.
 pub const fn named(names: &'static [&'static str]) -> Rule {
     rule(Item::Named(names))
 }
@@ -227,7 +229,8 @@ impl Rule {
         }
     }
 
-    /// The admissible values and why the key must be given, for a refusal of a scenario that lacks it.
+    /// The admissible values and why the key must be given, for a refusal of a scenario that lacks
+    /// it.
     pub(super) fn wanted(&self) -> String {
         let admissible = self.admissible();
         if self.reason.is_empty() {

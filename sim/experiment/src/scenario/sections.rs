@@ -40,8 +40,8 @@ impl SectionTables {
     }
 }
 
-/// The struct of a scenario with its head, its sections in the order in which they are read, and its `check` of what
-/// no single key can know.
+/// The struct of a scenario with its head, its sections in the order in which they are read, and
+/// its `check` of what no single key can know.
 macro_rules! sections {
     (
         $(#[doc = $about:literal])+
@@ -59,7 +59,8 @@ macro_rules! sections {
         impl $Scenario {
             /// Reads a scenario from TOML, after the `key=value` settings were applied to it.
             ///
-            /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
+            /// **Errors**: the first problem in the order of the text's sections, with key, value,
+            /// admissible range and line.
             pub fn parse(
                 source: &str,
                 text: &str,
@@ -68,7 +69,8 @@ macro_rules! sections {
                 $crate::scenario::root::with_root(source, text, settings, Self::read)
             }
 
-            /// The scenario with every default written out: TOML that reads back as the same scenario.
+            /// The scenario with every default written out: TOML that reads back as the same
+            /// scenario.
             pub fn resolved(&self) -> String {
                 toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
             }

@@ -12,8 +12,8 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-/// Conclusions from scenarios of real data, by name; they hold for the scenario as shipped, with any seed, number of
-/// runs and methods. `docs/real-data.md` has the numbers.
+/// Conclusions from scenarios of real data, by name; they hold for the scenario as shipped, with
+/// any seed, number of runs and methods. `docs/real-data.md` has the numbers.
 const CONCLUSIONS: &[(&str, &str)] = &[
     (
         "planes",

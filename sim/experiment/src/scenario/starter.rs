@@ -1,4 +1,5 @@
-//! A scenario to begin with: every key of a trust model with its meaning; optional keys are commented out.
+//! A scenario to begin with: every key of a trust model with its meaning; optional keys are
+//! commented out.
 
 use std::fmt::Write;
 
@@ -9,8 +10,8 @@ use super::reader::{Problem, ScenarioError};
 use super::sections::SectionTables;
 use super::trust::{TrustModel, parse};
 
-/// The text of a scenario of this trust model, with the first kind of its objective; it runs as it stands. `resolved`
-/// writes out every key of a scenario.
+/// The text of a scenario of this trust model, with the first kind of its objective; it runs as it
+/// stands. `resolved` writes out every key of a scenario.
 ///
 /// **Errors**: none, unless an example in the tables of keys is not admissible.
 pub fn starter<M: ?Sized>(

@@ -1,4 +1,5 @@
-//! The tables of keys for people and editors: Markdown for `sim/experiment/scenarios/README.md`, text for a terminal, JSON schema.
+//! The tables of keys for people and editors: Markdown for `sim/experiment/scenarios/README.md`,
+//! text for a terminal, JSON schema.
 
 use std::fmt::Write;
 
@@ -142,7 +143,8 @@ impl<M: ?Sized> TrustModel<M> {
         )
     }
 
-    /// Schema of its scenarios; `meant` says that a scenario which names no trust model is of this one.
+    /// Schema of its scenarios; `meant` says that a scenario which names no trust model is of this
+    /// one.
     fn schema(&self, meant: bool) -> Json {
         let mut sections = self.tables().into_iter();
         let mut schema = sections.next().map_or(Json::Null, |head| head.schema());
@@ -160,7 +162,8 @@ impl<M: ?Sized> TrustModel<M> {
     }
 }
 
-/// The JSON schema of scenarios of these trust models, for editors. Checks across keys are left to `sordino`.
+/// The JSON schema of scenarios of these trust models, for editors. Checks across keys are left to
+/// `sordino`.
 pub fn json_schema<M: ?Sized>(models: &[&TrustModel<M>]) -> Json {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -169,7 +172,8 @@ pub fn json_schema<M: ?Sized>(models: &[&TrustModel<M>]) -> Json {
     })
 }
 
-/// A README with its tables of keys made again: the text between `<!-- keys TRUST.SECTION -->` and `<!-- end -->`.
+/// A README with its tables of keys made again: the text between `<!-- keys TRUST.SECTION -->` and
+/// `<!-- end -->`.
 ///
 /// **Errors**: the name of a table that does not exist.
 pub fn with_tables<M: ?Sized>(models: &[&TrustModel<M>], readme: &str) -> Result<String, String> {
@@ -199,7 +203,8 @@ pub fn with_tables<M: ?Sized>(models: &[&TrustModel<M>], readme: &str) -> Result
     Ok(text)
 }
 
-/// A sentence as a continuation of another: without its capital, unless that belongs to a name or a symbol.
+/// A sentence as a continuation of another: without its capital, unless that belongs to a name or a
+/// symbol.
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match letters.next() {

@@ -1,7 +1,7 @@
 //! Trust models as a table: how their scenarios are named, documented and read.
 //!
-//! A table is a slice of [`TrustModel`]s; the program's own stands beside the trust models. Nothing else knows which
-//! trust models there are.
+//! A table is a slice of [`TrustModel`]s; the program's own stands beside the trust models. Nothing
+//! else knows which trust models there are.
 
 use std::fmt::{self, Debug};
 
@@ -40,10 +40,11 @@ impl<M: ?Sized> TrustModel<M> {
     }
 }
 
-/// Reads a scenario from TOML after applying the `key=value` settings to it; the key `trust` decides how. Where that
-/// key is missing, the first of the models is meant.
+/// Reads a scenario from TOML after applying the `key=value` settings to it; the key `trust`
+/// decides how. Where that key is missing, the first of the models is meant.
 ///
-/// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
+/// **Errors**: the first problem in the order of the text's sections, with key, value, admissible
+/// range and line.
 pub fn parse<M: ?Sized>(
     models: &[&TrustModel<M>],
     source: &str,

@@ -1,4 +1,5 @@
-//! Settings that are read, and that no method of the scenario uses: whoever set one believes that it does something.
+//! Settings that are read, and that no method of the scenario uses: whoever set one believes that
+//! it does something.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -21,7 +22,8 @@ struct Beside {
     sets_epsilon: bool,
 }
 
-/// Keys that not every method uses. A test changes each for each shipped method, and holds the digests against this table.
+/// Keys that not every method uses. A test changes each for each shipped method, and holds the
+/// digests against this table.
 const KEYS: [(&str, Uses); 26] = [
     // The usual clipping norm follows from the number of parts.
     ("federation.splits", |parts, _| parts.split || clips(parts)),
@@ -143,7 +145,8 @@ impl Scenario {
 
     fn does_nothing(&self, key: &str, sets_epsilon: bool) -> Option<Unused> {
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
-        // What a method of another program uses nobody here knows. A method with keys of its own may draw in another way.
+        // What a method of another program uses nobody here knows. A method with keys of its own
+        // may draw in another way.
         let used = |method: Method| {
             method.parts().kind == Kind::Custom
                 || uses(method.parts(), self.of(method).beside(sets_epsilon))

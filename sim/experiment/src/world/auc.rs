@@ -2,8 +2,9 @@
 
 /// Probability that a positive scores higher than a negative, ties counting one half.
 ///
-/// **Equation**: (R − n₊(n₊+1)/2) / (n₊n₋), R the sum of the midranks of the positives (Mann and Whitney 1947).
-/// Returns 1/2 if one of the two kinds is missing. **Parameters**: no score is NaN. **Cost**: O(n log n).
+/// **Equation**: (R − n₊(n₊+1)/2) / (n₊n₋), R the sum of the midranks of the positives (Mann and
+/// Whitney 1947). Returns 1/2 if one of the two kinds is missing. **Parameters**: no score is NaN.
+/// **Cost**: O(n log n).
 pub fn auc(scores: &[f64], positive: &[bool]) -> f64 {
     let mut order: Vec<usize> = (0..scores.len().min(positive.len())).collect();
     order.sort_by(|a, b| scores[*a].total_cmp(&scores[*b]));

@@ -1,11 +1,11 @@
-//! A user's own program, or a function of a program that uses this library, which is asked for the value of one setting
-//! for one agent.
+//! A user's own program, or a function of a program that uses this library, which is asked for the
+//! value of one setting for one agent.
 //!
-//! Observation 0 is the value that tables and regret count; if answers to one setting differ (`noisy`), an agent's k-th
-//! observation is asked for as observation k, from 1.
+//! Observation 0 is the value that tables and regret count; if answers to one setting differ
+//! (`noisy`), an agent's k-th observation is asked for as observation k, from 1.
 //!
-//! Every answer is written down before it is used, in a table beside the run. A question answered there is never asked
-//! again, so a run that ended with an error goes on where it stopped.
+//! Every answer is written down before it is used, in a table beside the run. A question answered
+//! there is never asked again, so a run that ended with an error goes on where it stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -56,11 +56,11 @@ struct Answers {
 }
 
 impl Commands {
-    /// The program of a scenario over the candidates of its design or of `data`; `answers` is the table beside the run,
-    /// read if it is there.
+    /// The program of a scenario over the candidates of its design or of `data`; `answers` is the
+    /// table beside the run, read if it is there.
     ///
-    /// **Errors**: malformed candidates; a table of answers that cannot be read or written, or belongs to another
-    /// scenario.
+    /// **Errors**: malformed candidates; a table of answers that cannot be read or written, or
+    /// belongs to another scenario.
     pub fn new(
         config: &CommandConfig,
         agents: u32,
@@ -257,7 +257,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A question under way; threads that wait for it look again when it ends, whether or not it was answered.
+/// A question under way; threads that wait for it look again when it ends, whether or not it was
+/// answered.
 struct Open<'s> {
     shared: &'s Shared,
     place: Place,
@@ -271,7 +272,8 @@ impl Drop for Open<'_> {
 }
 
 impl Shared {
-    /// The answer to a question: already known, awaited from another thread, or asked for here and written down.
+    /// The answer to a question: already known, awaited from another thread, or asked for here and
+    /// written down.
     fn answer(&self, place: Place) -> Result<f64, ObjectiveError> {
         let mut answers = held(&self.answers);
         loop {

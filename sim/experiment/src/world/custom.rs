@@ -7,7 +7,8 @@ use crate::scenario::{ObjectiveConfig, Scenario};
 
 /// Whether the functions are those of the scenario.
 ///
-/// **Errors**: [`ObjectiveError::Other`]: another kind of objective; functions of other agents, dimension or digest.
+/// **Errors**: [`ObjectiveError::Other`]: another kind of objective; functions of other agents,
+/// dimension or digest.
 pub fn check(scenario: &Scenario, family: &dyn Family) -> Result<(), ObjectiveError> {
     let other = |what, found: String, wanted: String| {
         Err(ObjectiveError::Other {

@@ -1,8 +1,9 @@
 //! Faults of links and machines, seeded: what happens to an agent and its messages in a round.
 //!
-//! A fate, which is all that goes wrong for an agent in a round, is a function of (run seed, agent, round) alone, never
-//! of the caller or of what happened before: faults do not depend on shards, threads or a restart. A fault costs
-//! utility and nothing else: the divisor, the weights and the noise of a release never depend on who answered.
+//! A fate, which is all that goes wrong for an agent in a round, is a function of (run seed, agent,
+//! round) alone, never of the caller or of what happened before: faults do not depend on shards,
+//! threads or a restart. A fault costs utility and nothing else: the divisor, the weights and the
+//! noise of a release never depend on who answered.
 //!
 //! | fault | what happens |
 //! |---|---|
@@ -97,7 +98,8 @@ pub struct Fate {
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     config: FaultConfig,
-    /// Rounds in which an agent is present, as (from, to), both included; agents not listed are always present.
+    /// Rounds in which an agent is present, as (from, to), both included; agents not listed are
+    /// always present.
     present: BTreeMap<u32, Vec<(u32, u32)>>,
 }
 
@@ -123,8 +125,8 @@ impl FaultPlan {
 
     /// What happens to `agent`, which explores `region`, in `round`. No agent is away in round 0.
     ///
-    /// The coins of (agent, round) are drawn in the order of [`FaultConfig`]'s fields, each one even if it does not
-    /// matter.
+    /// The coins of (agent, round) are drawn in the order of [`FaultConfig`]'s fields, each one
+    /// even if it does not matter.
     pub fn fate(&self, seed: RunSeed, agent: u32, region: u32, round: u32) -> Fate {
         if self.is_none() {
             return Fate::default();
@@ -202,7 +204,8 @@ pub struct TraceError {
     message: String,
 }
 
-/// Reads `agent,from,to` lines under that header: the rounds in which an agent is present, both ends included.
+/// Reads `agent,from,to` lines under that header: the rounds in which an agent is present, both
+/// ends included.
 fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
     let error = |line, message: String| TraceError {
         path: path.to_owned(),

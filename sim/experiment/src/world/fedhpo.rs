@@ -1,4 +1,5 @@
-//! A benchmark of federated training: what each training reached with its hyper-parameters, round by round.
+//! A benchmark of federated training: what each training reached with its hyper-parameters, round
+//! by round.
 //!
 //! **Format**: one of two, told apart by the column `result`:
 //!
@@ -9,10 +10,12 @@
 //! | `result`: a dictionary as Python prints it; an entry is a list with one value for each evaluation | `metric` and `selected_by` are columns |
 //! | an entry may have, for each evaluation, a list of one value for each client (`val_avg_loss_fair`) | a client is the value of a column |
 //!
-//! **Value** of a training: of the rounds up to `last_round`, the metric in the one with the least `selected_by` (or in
-//! the last one), as that benchmark reads its tables. Rounds without a number do not count.
+//! **Value** of a training: of the rounds up to `last_round`, the metric in the one with the least
+//! `selected_by` (or in the last one), as that benchmark reads its tables. Rounds without a number
+//! do not count.
 //!
-//! **Source**: Wang, Kuang, Zhang, Ding, Li (2022), *FedHPO-B: A Benchmark Suite for Federated Hyperparameter Optimization*.
+//! **Source**: Wang, Kuang, Zhang, Ding, Li (2022), *FedHPO-B: A Benchmark Suite for Federated
+//! Hyperparameter Optimization*.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -35,8 +38,9 @@ const VALUE_MAX: f64 = 1e12;
 
 /// Reads the table that a scenario of `agents` agents was made for, or the one that is compiled in.
 ///
-/// **Errors**: no file, a file of another shape, with line and column; another number of agents or another digest than the
-/// scenario says; two trainings, or none, of one agent with the same hyper-parameters.
+/// **Errors**: no file, a file of another shape, with line and column; another number of agents or
+/// another digest than the scenario says; two trainings, or none, of one agent with the same
+/// hyper-parameters.
 pub fn load(
     config: &FedhpoConfig,
     agents: u32,

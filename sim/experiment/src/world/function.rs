@@ -1,7 +1,8 @@
 //! Test functions of the field, moved and scaled for each agent.
 //!
-//! **Equation**: fₙ(x) = sₙ·f(x − dₙ), dₙ uniform in [−shift, shift]^D, sₙ uniform in [1−scale, 1+scale], both drawn
-//! from the coins of (run, agent); yₙ = fₙ(x) + σe. The candidates are public and the same in all runs.
+//! **Equation**: fₙ(x) = sₙ·f(x − dₙ), dₙ uniform in [−shift, shift]^D, sₙ uniform in [1−scale,
+//! 1+scale], both drawn from the coins of (run, agent); yₙ = fₙ(x) + σe. The candidates are public
+//! and the same in all runs.
 
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ impl Functions {
 }
 
 impl Family for Functions {
-    /// **Cost**: one evaluation for each agent and candidate; one for each candidate if agents do not differ.
+    /// **Cost**: one evaluation for each agent and candidate; one for each candidate if agents do
+    /// not differ.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
         let members = if shared.shift == 0.0 && shared.scale == 0.0 {
@@ -60,7 +62,8 @@ impl Family for Functions {
 }
 
 impl Shared {
-    /// Noise-free values of one agent at all candidates. Places of the agent's stream: 0 the shift, 1 the scale.
+    /// Noise-free values of one agent at all candidates. Places of the agent's stream: 0 the shift,
+    /// 1 the scale.
     fn values(&self, run: RunSeed, agent: u32) -> Vec<f64> {
         let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
         let (mut moved, mut scaled) = (stream(0), stream(1));

@@ -1,9 +1,9 @@
 //! Draws of a Gaussian process on a grid, one for all agents, perturbed for each.
 //!
-//! **Equation**: f = F·z with FFᵀ ≈ K (pivoted Cholesky, cut at 1e-8 of the signal variance) and z ~ N(0, I);
-//! fₙ(i) = ±f(i) + gₙ(i) + a·(2u − 1), u a hash of (run, agent, point); yₙ = fₙ(i) + σe. Agents may differ by a smooth
-//! function gₙ ~ GP with its own lengthscale and variance, by an independent draw in place of f, or by its sign; coins
-//! of (run, agent) decide which agents do.
+//! **Equation**: f = F·z with FFᵀ ≈ K (pivoted Cholesky, cut at 1e-8 of the signal variance) and z
+//! ~ N(0, I); fₙ(i) = ±f(i) + gₙ(i) + a·(2u − 1), u a hash of (run, agent, point); yₙ = fₙ(i) + σe.
+//! Agents may differ by a smooth function gₙ ~ GP with its own lengthscale and variance, by an
+//! independent draw in place of f, or by its sign; coins of (run, agent) decide which agents do.
 
 use std::sync::Arc;
 
@@ -136,8 +136,8 @@ impl GpSamples {
 }
 
 impl Family for GpSamples {
-    /// **Cost**: nothing per agent if agents differ only point by point, else the normals of its own draw when it is
-    /// asked.
+    /// **Cost**: nothing per agent if agents differ only point by point, else the normals of its
+    /// own draw when it is asked.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
         let z = shared
@@ -166,7 +166,8 @@ struct Member {
 }
 
 impl Member {
-    /// Coins and draws of (run, agent): 0 is the smooth function, 1 and 2 the coins, 3 the independent draw.
+    /// Coins and draws of (run, agent): 0 is the smooth function, 1 and 2 the coins, 3 the
+    /// independent draw.
     fn new(shared: &Shared, run: RunSeed, agent: u32) -> Self {
         let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
         let coin = |place, probability: f64| stream(place).unit::<f64>() < probability;
@@ -259,8 +260,8 @@ mod tests {
         assert_eq!(grid(2, 2), [0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]);
     }
 
-    /// Sample covariance of 4,000 draws at two points against the kernel. Level: 5 standard errors of a product of
-    /// normals, sqrt((k11·k22 + k12²)/4000).
+    /// Sample covariance of 4,000 draws at two points against the kernel. Level: 5 standard errors
+    /// of a product of normals, sqrt((k11·k22 + k12²)/4000).
     #[test]
     fn draws_have_the_kernel_as_covariance_and_the_test_can_fail() {
         let config = config(Stationary::SquaredExponential, 16, 1);
@@ -316,7 +317,8 @@ mod tests {
         ));
     }
 
-    /// What every key does, agent by agent: correlation with the common function, shares, sizes. Level: 5 standard errors.
+    /// What every key does, agent by agent: correlation with the common function, shares, sizes.
+    /// Level: 5 standard errors.
     #[test]
     fn agents_differ_as_asked_and_methods_of_a_run_meet_the_same() {
         let agents = 2000;

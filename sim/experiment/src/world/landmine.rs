@@ -1,7 +1,8 @@
-//! The mine fields of Xue, Liao, Carin, Krishnapuram 2007: 29 tasks, 14,820 rows, 9 features, mine or clutter.
+//! The mine fields of Xue, Liao, Carin, Krishnapuram 2007: 29 tasks, 14,820 rows, 9 features, mine
+//! or clutter.
 //!
-//! Read from a CSV file with a header that names at least `task` (0..=28), `split` (`train` or `test`), `label` (0 or 1)
-//! and `f1` to `f9`. Columns may stand in any order; others are not read.
+//! Read from a CSV file with a header that names at least `task` (0..=28), `split` (`train` or
+//! `test`), `label` (0 or 1) and `f1` to `f9`. Columns may stand in any order; others are not read.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! Dictionaries as Python prints them, which benchmark tables keep in a field.
 //!
-//! It reads numbers (`nan` and `inf` too), lists, tuples, dictionaries with texts as keys, texts, and `True`, `False`,
-//! `None`; JSON is read as well. A call such as `datetime.timedelta(seconds=5)` is skipped: nothing is ever executed.
+//! It reads numbers (`nan` and `inf` too), lists, tuples, dictionaries with texts as keys, texts,
+//! and `True`, `False`, `None`; JSON is read as well. A call such as
+//! `datetime.timedelta(seconds=5)` is skipped: nothing is ever executed.
 
 /// The deepest nesting that is read.
 const DEPTH_MAX: u32 = 8;
@@ -84,7 +85,8 @@ impl Reader<'_> {
         value
     }
 
-    /// The values between an opening bracket and `close`, separated by commas; one comma may stand before `close`.
+    /// The values between an opening bracket and `close`, separated by commas; one comma may stand
+    /// before `close`.
     fn many<V>(
         &mut self,
         close: u8,

@@ -1,5 +1,5 @@
-//! Who answers queries: a family of functions, one for each agent, over one finite candidate list; and what goes wrong
-//! on the way.
+//! Who answers queries: a family of functions, one for each agent, over one finite candidate list;
+//! and what goes wrong on the way.
 //!
 //! | module | functions |
 //! |---|---|
@@ -49,13 +49,15 @@ pub use objective::{Answer, Family, Objective};
 
 /// Loads what all runs of a scenario share.
 ///
-/// **Errors**: the data file is missing, unreadable or malformed; the message names line, column and what is
-/// admissible. A grid on which the kernel is too rough for a factor of [`gp_sample::RANK_MAX`] columns.
+/// **Errors**: the data file is missing, unreadable or malformed; the message names line, column
+/// and what is admissible. A grid on which the kernel is too rough for a factor of
+/// [`gp_sample::RANK_MAX`] columns.
 pub fn load(scenario: &Scenario, data: Option<&Path>) -> Result<Box<dyn Family>, ObjectiveError> {
     load_beside(scenario, data, None)
 }
 
-/// The same; the answers of a user's program are kept in the table `answers` and not asked for again.
+/// The same; the answers of a user's program are kept in the table `answers` and not asked for
+/// again.
 ///
 /// **Errors**: as [`load`]; a table of answers that cannot be used.
 pub fn load_beside(

@@ -14,7 +14,8 @@ pub struct Answer {
     pub value: f64,
 }
 
-/// A family of functions, one for each agent, over a shared finite candidate list in the unit box. We maximise.
+/// A family of functions, one for each agent, over a shared finite candidate list in the unit box.
+/// We maximise.
 pub trait Objective: Send + Sync {
     /// Number of agents, hence of functions.
     fn agents(&self) -> u32;
@@ -38,8 +39,8 @@ pub trait Objective: Send + Sync {
             .map(|candidate| self.value(agent, candidate))
             .collect()
     }
-    /// What the agent sees in its observation number `observation`. The noise is keyed by (run seed, agent,
-    /// observation), so that methods are paired.
+    /// What the agent sees in its observation number `observation`. The noise is keyed by (run
+    /// seed, agent, observation), so that methods are paired.
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64;
     /// Both at once, as agents ask: for functions that may fail, such as a program of the user's.
     ///
@@ -55,8 +56,9 @@ pub trait Objective: Send + Sync {
             value: self.value(agent, candidate),
         })
     }
-    /// The value regret is measured against: the largest of the agent's own noise-free values over the candidates, or,
-    /// where that is not known, the largest possible value. **Cost**: may be O(n); ask once for each agent.
+    /// The value regret is measured against: the largest of the agent's own noise-free values over
+    /// the candidates, or, where that is not known, the largest possible value. **Cost**: may be
+    /// O(n); ask once for each agent.
     fn optimum(&self, agent: u32) -> f64 {
         self.values(agent)
             .into_iter()
@@ -68,7 +70,8 @@ pub trait Objective: Send + Sync {
     }
 }
 
-/// The normal noise of an agent's observation: the same with every method, so that methods are paired.
+/// The normal noise of an agent's observation: the same with every method, so that methods are
+/// paired.
 pub(super) fn noise(run: RunSeed, agent: u32, observation: u32, std: f64) -> f64 {
     std * normal::draw::<f64>(&mut run.stream(
         Party::Agent(agent),
@@ -77,13 +80,14 @@ pub(super) fn noise(run: RunSeed, agent: u32, observation: u32, std: f64) -> f64
     ))
 }
 
-/// What all runs of a scenario share: data sets, tables of known values, the factor of a prior. Built once.
+/// What all runs of a scenario share: data sets, tables of known values, the factor of a prior.
+/// Built once.
 pub trait Family: Send + Sync {
     /// The functions of one run.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective>;
 
-    /// What tells these functions from others in a run folder. By default over agents, dimension and candidates; a
-    /// family whose functions differ by more should say so.
+    /// What tells these functions from others in a run folder. By default over agents, dimension
+    /// and candidates; a family whose functions differ by more should say so.
     fn digest(&self) -> Digest {
         let functions = self.realize(RunSeed::new(0, 0));
         let mut frame = Frame::leaf();

@@ -1,9 +1,10 @@
-//! What answers questions about a user's functions: a program, started once for every thread, or code of a program that
-//! uses this library.
+//! What answers questions about a user's functions: a program, started once for every thread, or
+//! code of a program that uses this library.
 //!
-//! **Protocol** of a program: it reads lines of JSON, `{"agent": 3, "observation": 0, "x": {"rate": 0.01, "optimizer":
-//! "adam"}}`, and answers each with one line, a number. A program that fails is started again; if it fails too often,
-//! the run ends with one error.
+//! **Protocol** of a program: it reads lines of JSON,
+//! `{"agent": 3, "observation": 0, "x": {"rate": 0.01, "optimizer": "adam"}}`, and answers each
+//! with one line, a number. A program that fails is started again; if it fails too often, the run
+//! ends with one error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,7 +23,8 @@ use crate::text::chain;
 pub struct Question {
     /// Index of the agent whose function is asked.
     pub agent: u32,
-    /// 0 for the value that regret counts; k ≥ 1 for the agent's k-th observation, where answers differ.
+    /// 0 for the value that regret counts; k ≥ 1 for the agent's k-th observation, where answers
+    /// differ.
     pub observation: u32,
     /// The setting: inputs by name, numbers in the user's units, texts for categories.
     pub x: Map<String, Value>,
@@ -38,7 +40,8 @@ impl fmt::Display for Question {
 pub trait Oracle: Send + Sync {
     /// The answer: finite, at most 1e12 in magnitude ([`Question::admits`]).
     ///
-    /// **Errors**: why there is no value; [`ObjectiveError::Function`] for the caller's functions. The run ends with it.
+    /// **Errors**: why there is no value; [`ObjectiveError::Function`] for the caller's functions.
+    /// The run ends with it.
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError>;
 }
 
@@ -61,7 +64,8 @@ pub(super) struct Programs {
 /// Receives failures that another try may mend: this module lies below those that talk to people.
 static TOLD: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Sends the failures after which a program is asked again to this function from now on; only the first call counts.
+/// Sends the failures after which a program is asked again to this function from now on; only the
+/// first call counts.
 pub fn tell_failures(to: fn(&str)) {
     TOLD.get_or_init(|| to);
 }
@@ -96,8 +100,9 @@ impl Programs {
         }
     }
 
-    /// A number, or what the program said in its place. A program that says something else is ended, because its number
-    /// may still be on its way and would be taken for the answer to the next question.
+    /// A number, or what the program said in its place. A program that says something else is
+    /// ended, because its number may still be on its way and would be taken for the answer to the
+    /// next question.
     fn ask_once(
         &self,
         line: &str,
@@ -118,7 +123,8 @@ impl Programs {
 }
 
 impl Oracle for Programs {
-    /// Asks a program, which is started again after each failure but one: saying more than it was asked for.
+    /// Asks a program, which is started again after each failure but one: saying more than it was
+    /// asked for.
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
         let (question, time_max) = (
             question.to_string(),
@@ -140,7 +146,8 @@ impl Oracle for Programs {
                     error,
                 },
             };
-            // Started again, it would say too much again, and its first line would pass for the answer.
+            // Started again, it would say too much again, and its first line would pass for the
+            // answer.
             let unasked = matches!(
                 error,
                 ObjectiveError::Program {

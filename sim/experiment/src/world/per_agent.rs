@@ -1,12 +1,13 @@
-//! A value for each agent, made only for agents that are asked for: a process that holds part of a federation pays only
-//! for its part.
+//! A value for each agent, made only for agents that are asked for: a process that holds part of a
+//! federation pays only for its part.
 
 use std::sync::OnceLock;
 
 /// Number of agents whose values are made together.
 const BLOCK: u32 = 1024;
 
-/// One value for each agent, made in blocks of consecutive agents when the first of a block is asked for.
+/// One value for each agent, made in blocks of consecutive agents when the first of a block is
+/// asked for.
 ///
 /// **Cost**: 24 bytes for each block that was never asked for.
 #[derive(Debug)]

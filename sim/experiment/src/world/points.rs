@@ -65,7 +65,8 @@ pub fn candidates(
     Ok(points)
 }
 
-/// Refuses a design with so few points along an axis that names of a category would never be asked for.
+/// Refuses a design with so few points along an axis that names of a category would never be asked
+/// for.
 fn every_name_is_there(
     inputs: &[(&str, Input<'_>)],
     all: &[Vec<Setting>],
@@ -93,8 +94,8 @@ fn every_name_is_there(
     Ok(())
 }
 
-/// Settings in a user's units: from a design with one coordinate for each input, or from rows of `data`. Each occurs
-/// once, at its first place.
+/// Settings in a user's units: from a design with one coordinate for each input, or from rows of
+/// `data`. Each occurs once, at its first place.
 ///
 /// **Errors**: as [`candidates`].
 pub fn settings(

@@ -33,7 +33,8 @@ pub struct Row<'r> {
 impl Rows {
     /// Reads the file.
     ///
-    /// **Errors**: a file that cannot be read, is longer than 256 MiB, or has rows of another length than its header.
+    /// **Errors**: a file that cannot be read, is longer than 256 MiB, or has rows of another
+    /// length than its header.
     pub fn read(path: &Path) -> Result<Self, ObjectiveError> {
         let unreadable = |error| ObjectiveError::Unreadable {
             path: path.to_owned(),
@@ -108,8 +109,8 @@ impl Rows {
         &self.digest
     }
 
-    /// Refuses a file that the scenario was not made for: `wanted` is the digest under the scenario's `key`, if it has
-    /// one.
+    /// Refuses a file that the scenario was not made for: `wanted` is the digest under the
+    /// scenario's `key`, if it has one.
     ///
     /// **Errors**: [`ObjectiveError::Table`].
     pub fn check_digest(

@@ -68,8 +68,8 @@ pub(super) fn of_rows<'r>(
     rows.map(setting).collect()
 }
 
-/// Appends the coordinates of a setting in the unit box: the place of a number, or of its logarithm where that is
-/// taken, in its range; a one for the chosen name and zeros for the others.
+/// Appends the coordinates of a setting in the unit box: the place of a number, or of its logarithm
+/// where that is taken, in its range; a one for the chosen name and zeros for the others.
 pub fn encode(input: &Input<'_>, setting: &Setting, point: &mut Vec<f64>) {
     match (input, setting) {
         (
@@ -91,8 +91,8 @@ pub fn encode(input: &Input<'_>, setting: &Setting, point: &mut Vec<f64>) {
     }
 }
 
-/// The setting at one coordinate u ∈ [0, 1] of a design, which has one for every input: whole numbers and names take
-/// equal shares of it.
+/// The setting at one coordinate u ∈ [0, 1] of a design, which has one for every input: whole
+/// numbers and names take equal shares of it.
 pub fn decode(input: &Input<'_>, unit: f64) -> Setting {
     let slot = |count: f64| ((unit * count) as usize).min(count as usize - 1);
     match input {
@@ -116,7 +116,8 @@ pub fn decode(input: &Input<'_>, unit: f64) -> Setting {
     }
 }
 
-/// The setting whose coordinates [`encode`] wrote: numbers to twelve digits, whole numbers exactly whole.
+/// The setting whose coordinates [`encode`] wrote: numbers to twelve digits, whole numbers exactly
+/// whole.
 pub fn restore(inputs: &[(&str, Input<'_>)], point: &[f64]) -> Vec<Setting> {
     let mut rest = point;
     let mut settings = Vec::with_capacity(inputs.len());

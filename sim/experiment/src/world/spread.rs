@@ -1,8 +1,9 @@
 //! Where the values of all agents lie, and whether a scenario's public constants admit them.
 //!
-//! Agents believe that values are draws of a Gaussian process around `federation.constant` with variance
-//! `surrogate.signal_variance`, seen with noise of `surrogate.noise_variance`. Where the values are elsewhere, every method
-//! is misled, the federated prior most of all: the simulator has the values and says so.
+//! Agents believe that values are draws of a Gaussian process around `federation.constant` with
+//! variance `surrogate.signal_variance`, seen with noise of `surrogate.noise_variance`. Where the
+//! values are elsewhere, every method is misled, the federated prior most of all: the simulator has
+//! the values and says so.
 
 use std::path::Path;
 
@@ -25,7 +26,8 @@ const RATIO_MAX: f64 = 10.0;
 /// The share of the values' variance that is proposed as noise where the scenario adds less.
 const NOISE_SHARE: f64 = 0.01;
 
-/// Number, mean and variance of the noise-free values of all agents, with signs such that more is better.
+/// Number, mean and variance of the noise-free values of all agents, with signs such that more is
+/// better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// How many values were counted.
@@ -60,7 +62,8 @@ impl Spread {
         Self::of((0..objective.agents()).flat_map(|agent| objective.values(agent)))
     }
 
-    /// Of what a program has answered so far, in the table of its answers; `None` if there is no such table.
+    /// Of what a program has answered so far, in the table of its answers; `None` if there is no
+    /// such table.
     ///
     /// **Errors**: those of the table.
     pub fn of_answers(config: &CommandConfig, path: &Path) -> Result<Option<Self>, ObjectiveError> {
@@ -106,8 +109,8 @@ impl Spread {
     }
 }
 
-/// What is known of a user's own values: noise that the scenario adds, and whether less is better. Values of other
-/// kinds are the scenario's own or are scores from 0 to 1.
+/// What is known of a user's own values: noise that the scenario adds, and whether less is better.
+/// Values of other kinds are the scenario's own or are scores from 0 to 1.
 fn own(objective: &ObjectiveConfig) -> Option<(f64, Goal)> {
     match objective {
         ObjectiveConfig::Table(config) => Some((config.noise_variance, config.goal)),
@@ -125,8 +128,8 @@ pub fn is_known(objective: &ObjectiveConfig) -> bool {
     )
 }
 
-/// What a person is told where the values contradict the constants: a sentence for each set of constants that a method
-/// has, with the constants that these values suggest.
+/// What a person is told where the values contradict the constants: a sentence for each set of
+/// constants that a method has, with the constants that these values suggest.
 pub fn doubts(scenario: &Scenario, found: &Spread) -> Vec<String> {
     let said = scenario
         .methods()

@@ -1,8 +1,8 @@
 //! A user's own table of values: what every agent would see at every candidate.
 //!
-//! **Format**: a CSV file with the columns `agent`, every input, `value`. Agents are named by any text and numbered in the
-//! order of their first row; candidates are the different settings, in the order of their first row; every agent has one value at
-//! every candidate.
+//! **Format**: a CSV file with the columns `agent`, every input, `value`. Agents are named by any
+//! text and numbered in the order of their first row; candidates are the different settings, in the
+//! order of their first row; every agent has one value at every candidate.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -92,8 +92,9 @@ struct Shared {
 impl Table {
     /// Reads the table that a scenario of `agents` agents was made for.
     ///
-    /// **Errors**: a malformed file, with line, column and what is admissible; another number of agents or another digest
-    /// than the scenario says; two values, or none, for one agent at one candidate.
+    /// **Errors**: a malformed file, with line, column and what is admissible; another number of
+    /// agents or another digest than the scenario says; two values, or none, for one agent at one
+    /// candidate.
     pub fn new(config: &TableConfig, agents: u32, path: &Path) -> Result<Self, ObjectiveError> {
         let rows = Rows::read(path)?;
         rows.check_digest("objective.digest", rows.digest(), config.digest.as_deref())?;
@@ -119,8 +120,8 @@ impl Table {
 
     /// A table of cells, whose values `value` gives by their places.
     ///
-    /// **Errors**: another number of agents than the scenario says; too few or too many settings; two values, or none, of
-    /// one agent at one setting; those of `value`.
+    /// **Errors**: another number of agents than the scenario says; too few or too many settings;
+    /// two values, or none, of one agent at one setting; those of `value`.
     pub(super) fn filled<'r>(
         shape: &Shape<'_>,
         rows: &Rows,
@@ -197,7 +198,8 @@ impl Table {
 
     /// A table that is compiled in.
     ///
-    /// **Errors**: inputs, or ranges of inputs, that the table does not have; another digest than the scenario says.
+    /// **Errors**: inputs, or ranges of inputs, that the table does not have; another digest than
+    /// the scenario says.
     pub fn shipped(config: &TableConfig, table: Measured) -> Result<Self, ObjectiveError> {
         let rows = Rows::parse(Path::new(table.file()), table.settings().as_bytes())?;
         let mut digest = Frame::leaf();

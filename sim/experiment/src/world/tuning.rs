@@ -1,14 +1,16 @@
 //! Tuning of a support vector machine: (C, γ) ↦ test AUC, one data set for each agent.
 //!
-//! **Equation**: C = 1e-4 + u₁(10 − 1e-4), γ = 1e-2 + u₂(10 − 1e-2), kernel e^{−γ‖x−x'‖²}; the value is the AUC of the
-//! decision function on the test rows. No noise. Measured against AUC 1, so regret is "1 − AUC".
+//! **Equation**: C = 1e-4 + u₁(10 − 1e-4), γ = 1e-2 + u₂(10 − 1e-2), kernel e^{−γ‖x−x'‖²}; the
+//! value is the AUC of the decision function on the test rows. No noise. Measured against AUC 1, so
+//! regret is "1 − AUC".
 //!
-//! The solver stops at 1e-6. With the usual 1e-3, the order of the rows would decide which of them stand at the bound
-//! C: for the mine fields that moves the AUC by up to 0.1 at small C or γ, and the function would depend on the solver,
-//! not on the data.
+//! The solver stops at 1e-6. With the usual 1e-3, the order of the rows would decide which of them
+//! stand at the bound C: for the mine fields that moves the AUC by up to 0.1 at small C or γ, and
+//! the function would depend on the solver, not on the data.
 //!
-//! **Numerics**: squared distances from differences, exponentials from core; libsvm-rs receives the kernel matrix and
-//! solves with plain arithmetic. The values are therefore the same on every platform.
+//! **Numerics**: squared distances from differences, exponentials from core; libsvm-rs receives the
+//! kernel matrix and solves with plain arithmetic. The values are therefore the same on every
+//! platform.
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,7 +30,8 @@ pub const COST: (f64, f64) = (1e-4, 10.0);
 pub const GAMMA: (f64, f64) = (1e-2, 10.0);
 /// Violation of optimality at which the solver stops.
 const TOLERANCE: f64 = 1e-6;
-/// Seed of the list of candidates, the same for every scenario and run, so that known values can be shared.
+/// Seed of the list of candidates, the same for every scenario and run, so that known values can be
+/// shared.
 const CANDIDATE_SEED: u64 = 0x736f_7264_696e_6f01;
 
 /// Rows with a label.
@@ -96,7 +99,8 @@ impl Machine {
         }
     }
 
-    /// A row of a precomputed kernel as libsvm wants it: its serial number under index 0, then the values from 1.
+    /// A row of a precomputed kernel as libsvm wants it: its serial number under index 0, then the
+    /// values from 1.
     fn row(distances: &[f64], serial: usize, gamma: f64) -> Vec<SvmNode> {
         let mut nodes = Vec::with_capacity(distances.len() + 1);
         nodes.push(SvmNode {
@@ -153,7 +157,8 @@ impl Machine {
     }
 }
 
-/// How many test rows a machine trained with each (C, γ) puts on the right side: a sum of one 0 or 1 per record.
+/// How many test rows a machine trained with each (C, γ) puts on the right side: a sum of one 0 or
+/// 1 per record.
 pub fn correct(task: &Task, candidates: &[(f64, f64)]) -> Vec<u64> {
     libsvm_rs::set_quiet(true);
     let machine = Machine::new(task);
@@ -187,7 +192,8 @@ pub fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
 }
 
 impl Tuning {
-    /// Prepares the tasks over a list of `candidates` points, drawn uniformly from the unit square once and for all.
+    /// Prepares the tasks over a list of `candidates` points, drawn uniformly from the unit square
+    /// once and for all.
     pub fn new(tasks: Vec<Task>, candidates: u32) -> Self {
         // The solver would print a report on every machine.
         libsvm_rs::set_quiet(true);

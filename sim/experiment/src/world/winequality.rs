@@ -1,9 +1,10 @@
-//! Red wines of Cortez, Cerdeira, Almeida, Matos, Reis 2009, compiled in (`data/wines.in`): 1,599 rows, 11
-//! measurements; is the quality 6 or better?
+//! Red wines of Cortez, Cerdeira, Almeida, Matos, Reis 2009, compiled in (`data/wines.in`): 1,599
+//! rows, 11 measurements; is the quality 6 or better?
 //!
-//! Wine i belongs to agent i mod 16 (100 each, the last has 99). Within an agent and a label, every other wine is a test
-//! row. Measurements are centred and scaled by the public constants below, which are round numbers near those of the
-//! published description of the data; nothing is fitted here.
+//! Wine i belongs to agent i mod 16 (100 each, the last has 99). Within an agent and a label, every
+//! other wine is a test row. Measurements are centred and scaled by the public constants below,
+//! which are round numbers near those of the published description of the data; nothing is fitted
+//! here.
 
 use super::tuning::Task;
 use crate::scenario::output::WINE_RECORDS;
@@ -32,7 +33,8 @@ const SCALES: [(f64, f64); MEASUREMENTS] = [
 /// Number of wines.
 pub const ROWS: u32 = WINE_RECORDS;
 
-/// One task: the machine learns from the wines named by `train` and is judged on those named by `test`.
+/// One task: the machine learns from the wines named by `train` and is judged on those named by
+/// `test`.
 ///
 /// **Panics**: if a number is not below [`ROWS`].
 pub fn task(train: &[u32], test: &[u32]) -> Task {

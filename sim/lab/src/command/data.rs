@@ -19,7 +19,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The refusal of a scenario. Where the table's number of agents is refused, it tells of the table: nobody set it.
+    /// The refusal of a scenario. Where the table's number of agents is refused, it tells of the
+    /// table: nobody set it.
     pub fn refused(&self, error: ScenarioError) -> CliError {
         self.tells(&error)
             .map_or_else(|| error.into(), CliError::input)
@@ -135,7 +136,8 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<T
     })
 }
 
-/// The same for a table of federated trainings; there the scenario says what the agents are. Nothing for a wrong scenario.
+/// The same for a table of federated trainings; there the scenario says what the agents are.
+/// Nothing for a wrong scenario.
 fn of_trainings(
     text: &str,
     settings: &[String],
@@ -149,7 +151,8 @@ fn of_trainings(
     }
 }
 
-/// Refuses `--data` for scenarios that do not read it: a user who gives it believes that it matters.
+/// Refuses `--data` for scenarios that do not read it: a user who gives it believes that it
+/// matters.
 pub fn check_data<'s>(
     scenarios: impl IntoIterator<Item = &'s dyn Model>,
     data: Option<&Path>,

@@ -1,4 +1,5 @@
-//! Ctrl-C: finish the round, write a checkpoint, say how to go on. A second one ends the program at once.
+//! Ctrl-C: finish the round, write a checkpoint, say how to go on. A second one ends the program at
+//! once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +53,8 @@ pub fn command(arguments: &[String], folder: &Path) -> String {
 /// What is left of an interrupted run.
 pub const KEPT: &str = "interrupted; what is finished is kept";
 
-/// The error of an execution that was interrupted: what is left of it, and the command that goes on.
+/// The error of an execution that was interrupted: what is left of it, and the command that goes
+/// on.
 pub fn ended(what: &str, folder: &Path) -> CliError {
     CliError::failure(format!(
         "{what}; to go on: {}",

@@ -1,5 +1,5 @@
-//! `sordino run` as a command: its arguments, what a scenario takes from its data, Ctrl-C, parts. Programs that run scenarios
-//! share it: `sordino`, `sordino cluster`.
+//! `sordino run` as a command: its arguments, what a scenario takes from its data, Ctrl-C, parts.
+//! Programs that run scenarios share it: `sordino`, `sordino cluster`.
 //!
 //! | module | what it holds |
 //! |---|---|

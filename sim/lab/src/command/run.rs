@@ -71,7 +71,8 @@ pub struct Arguments {
     /// Seconds between two checkpoints of a method; changes no result
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number::seconds)]
     checkpoint_every: f64,
-    /// Keep the digest after every round in transcript.jsonl, to see where two executions diverge [default: the last]
+    /// Keep the digest after every round in transcript.jsonl, to see where two executions diverge
+    /// [default: the last]
     #[arg(long)]
     chain: bool,
     /// Text for people or one JSON object
@@ -118,7 +119,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     execute_on(arguments, |_, _| Ok(None))
 }
 
-/// The same with the agents of a federation held by those that `hub` names; it is asked once, before a folder is made.
+/// The same with the agents of a federation held by those that `hub` names; it is asked once,
+/// before a folder is made.
 ///
 /// **Errors**: those of `hub`, and as [`execute`](fn@execute).
 pub fn execute_on(
@@ -219,7 +221,8 @@ fn options(arguments: &Arguments) -> Options {
     }
 }
 
-/// Prints what an execution amounts to. Its table has its cautions; beside JSON they go to standard error.
+/// Prints what an execution amounts to. Its table has its cautions; beside JSON they go to standard
+/// error.
 pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError> {
     match format {
         Format::Json => {

@@ -1,8 +1,10 @@
-//! What a campaign is worth to those who make it: contributors who go on with the file of their own first evaluations.
+//! What a campaign is worth to those who make it: contributors who go on with the file of their own
+//! first evaluations.
 //!
-//! A site of a campaign ([`sordino_host::campaign`]) asks its first points as a search alone does, contributes their values, and
-//! goes on with the file and with what it knows. So both arms have the same first points, and what is compared is the regret
-//! summed over the evaluations after them, contributor by contributor.
+//! A site of a campaign ([`sordino_host::campaign`]) asks its first points as a search alone does,
+//! contributes their values, and goes on with the file and with what it knows. So both arms have
+//! the same first points, and what is compared is the regret summed over the evaluations after
+//! them, contributor by contributor.
 
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::prior::context::DESIGN_POINTS;
@@ -33,7 +35,8 @@ impl Continued {
     }
 }
 
-/// Repetition `number`: contributors drawn from the table's parties, of whom the first [`NEWCOMERS`] are looked at.
+/// Repetition `number`: contributors drawn from the table's parties, of whom the first
+/// [`NEWCOMERS`] are looked at.
 ///
 /// **Errors**: [`NewcomersError`], for a table of fewer parties than contributors too.
 ///

@@ -25,7 +25,8 @@ const DATA: &str = "table";
 pub enum Origin {
     /// The contributors' studies, as they are published.
     Studies,
-    /// Studies whose points are paired with their values in another order: worth nothing, and noise at the same ε.
+    /// Studies whose points are paired with their values in another order: worth nothing, and noise
+    /// at the same ε.
     Permuted,
     /// Nobody: noise at the same ε alone.
     Noise,
@@ -63,7 +64,8 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What the contributors of a repetition know: random points, in units of their own unless the conditions say otherwise.
+/// What the contributors of a repetition know: random points, in units of their own unless the
+/// conditions say otherwise.
 pub(super) fn studies(
     table: &Parties,
     parties: &[usize],

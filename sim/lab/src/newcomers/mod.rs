@@ -1,4 +1,5 @@
-//! What a prior file is worth to newcomers on a table of real settings, beside newcomers who have no file.
+//! What a prior file is worth to newcomers on a table of real settings, beside newcomers who have
+//! no file.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -7,13 +8,14 @@
 //! | `votes` | the rival: contributors vote for the best of their points |
 //! | `contributors` | those who made a file go on with it, as the sites of a campaign do |
 //!
-//! A repetition draws newcomers and contributors from the table's parties, publishes a file of the contributors' studies,
-//! and lets every newcomer search twice on the same candidates: alone, and with the file. What is compared is the regret
-//! summed over the first evaluations, newcomer by newcomer the same in both, so a repetition is one pair. Nothing is chosen
-//! but what [`Conditions`] name; the axes are ordered levels, which is what the columns of a table are.
+//! A repetition draws newcomers and contributors from the table's parties, publishes a file of the
+//! contributors' studies, and lets every newcomer search twice on the same candidates: alone, and
+//! with the file. What is compared is the regret summed over the first evaluations, newcomer by
+//! newcomer the same in both, so a repetition is one pair. Nothing is chosen but what
+//! [`Conditions`] name; the axes are ordered levels, which is what the columns of a table are.
 //!
-//! **Twins** ([`Origin`]) are files of the same shape: of permuted studies, of noise alone, of nothing, of votes. The noise
-//! is simulated, so no file of these protects anybody.
+//! **Twins** ([`Origin`]) are files of the same shape: of permuted studies, of noise alone, of
+//! nothing, of votes. The noise is simulated, so no file of these protects anybody.
 
 mod contributors;
 mod files;
@@ -71,7 +73,8 @@ impl Repetition {
 ///
 /// **Errors**: [`NewcomersError`].
 ///
-/// **Cost**: [`NEWCOMERS`] searches of [`EVALUATIONS`] questions for each file and once more; seconds.
+/// **Cost**: [`NEWCOMERS`] searches of [`EVALUATIONS`] questions for each file and once more;
+/// seconds.
 pub fn repetition(
     table: &Parties,
     conditions: &Conditions,
@@ -123,7 +126,8 @@ fn head(table: &Parties, seed: usize) -> Head {
     Head::new(table.space.clone(), Goal::Maximize, seed as u64).among(Some(candidates))
 }
 
-/// Repetitions 0 to `count` on so many threads, which change no number; `told` is called after each.
+/// Repetitions 0 to `count` on so many threads, which change no number; `told` is called after
+/// each.
 ///
 /// **Errors**: that of the first repetition that has none.
 pub fn repetitions(

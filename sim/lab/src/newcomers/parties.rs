@@ -75,7 +75,8 @@ impl Parties {
         Parties::new(table.settings(), &table.values())
     }
 
-    /// A table: a header and a line of numbers for each setting; then the values of each party at all settings.
+    /// A table: a header and a line of numbers for each setting; then the values of each party at
+    /// all settings.
     ///
     /// **Errors**: [`NewcomersError::Table`], [`NewcomersError::Space`].
     pub fn new(settings: &str, values: &[f64]) -> Result<Self, NewcomersError> {
@@ -125,8 +126,8 @@ impl Parties {
         Parties::searching(space, settings, values)
     }
 
-    /// Parties that search this space, of which these are settings, in its numbers; then the values of each party at all of them,
-    /// larger is better.
+    /// Parties that search this space, of which these are settings, in its numbers; then the values
+    /// of each party at all of them, larger is better.
     ///
     /// **Errors**: [`NewcomersError::Table`] for values that are not as many for each party.
     pub fn searching(
@@ -186,7 +187,8 @@ impl Parties {
         Ok(at)
     }
 
-    /// Tells a search the value of a party at a setting, in one unit: a search that sees the values alone does the same in any.
+    /// Tells a search the value of a party at a setting, in one unit: a search that sees the values
+    /// alone does the same in any.
     pub(super) fn tell(
         &self,
         party: usize,
@@ -216,7 +218,8 @@ pub struct Conditions {
     pub contributors: usize,
     /// ε of the file, at δ = min(.001, 1/10N).
     pub epsilon: f64,
-    /// Whether every contributor counts in a unit e^{1.5 N(0,1)} and with an offset 30 N(0,1); in one unit otherwise.
+    /// Whether every contributor counts in a unit e^{1.5 N(0,1)} and with an offset 30 N(0,1); in
+    /// one unit otherwise.
     pub own_units: bool,
 }
 

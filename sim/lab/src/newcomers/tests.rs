@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Two axes of seven levels; every party has its maximum near the same place, at (4, 2), in one unit.
+/// Two axes of seven levels; every party has its maximum near the same place, at (4, 2), in one
+/// unit.
 fn table() -> Parties {
     let axis = |at: usize| (at / 7, at % 7);
     let settings: String = (0..49)

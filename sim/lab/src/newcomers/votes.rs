@@ -1,13 +1,16 @@
-//! The rival of a prior file: every contributor votes for the best of its points, and the noised histogram is smoothed.
+//! The rival of a prior file: every contributor votes for the best of its points, and the noised
+//! histogram is smoothed.
 //!
-//! **Release**: counts over the candidates, Σ votes + z·N(0, I), where one vote has norm 1: one Gaussian at the ε of the
-//! file. The idea is DP-Hype's (arXiv 2510.04902); the noise is drawn without the integer path of real releases, which
-//! changes nothing that a comparison could see.
+//! **Release**: counts over the candidates, Σ votes + z·N(0, I), where one vote has norm 1: one
+//! Gaussian at the ε of the file. The idea is DP-Hype's (arXiv 2510.04902); the noise is drawn
+//! without the integer path of real releases, which changes nothing that a comparison could see.
 //!
-//! **Smoothing**: counts = c + s·φ(x)ᵀw + noise of the known z, with w ~ N(0, I) and features at landmarks of the file; c is
-//! projected out, and s and the lengthscale are those of the largest evidence among a few. What the newcomer gets is the
-//! posterior of w, as a function of one contributor's standard deviation. Its self-test is the log evidence of the best of
-//! these hypotheses less that of counts that are noise: no price for choosing among them, in the rival's favour.
+//! **Smoothing**: counts = c + s·φ(x)ᵀw + noise of the known z, with w ~ N(0, I) and features at
+//! landmarks of the file; c is projected out, and s and the lengthscale are those of the largest
+//! evidence among a few. What the newcomer gets is the posterior of w, as a function of one
+//! contributor's standard deviation. Its self-test is the log evidence of the best of these
+//! hypotheses less that of counts that are noise: no price for choosing among them, in the rival's
+//! favour.
 
 use sordino_core::federated::prior::{
     PriorError, landmark_rows, landmark_rows_scratch_len, total_mu,
@@ -101,8 +104,8 @@ pub(super) fn file(
     )?)
 }
 
-/// Features of all candidates at the first landmarks, less their mean; nothing where the landmarks are too near to each
-/// other for the lengthscale.
+/// Features of all candidates at the first landmarks, less their mean; nothing where the landmarks
+/// are too near to each other for the lengthscale.
 fn centred_rows(
     context: &Context,
     lengthscale: f64,
@@ -133,7 +136,8 @@ fn centred_rows(
     Ok(Some(rows))
 }
 
-/// Posterior of w and evidence: Λ = I + (s/z)²ΦᵀΦ, b = (s/z²)Φᵀv, mean Λ⁻¹b, evidence ½(bᵀΛ⁻¹b − ln det Λ).
+/// Posterior of w and evidence: Λ = I + (s/z)²ΦᵀΦ, b = (s/z²)Φᵀv, mean Λ⁻¹b, evidence ½(bᵀΛ⁻¹b − ln
+/// det Λ).
 fn smoothed(
     lengthscale: f64,
     rows: &[f64],

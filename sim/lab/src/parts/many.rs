@@ -126,8 +126,8 @@ pub fn begin(
     }))
 }
 
-/// Does the jobs of the part that are not done yet, all points on all cores, and marks the part complete. A point that
-/// fails is reported, and the others go on.
+/// Does the jobs of the part that are not done yet, all points on all cores, and marks the part
+/// complete. A point that fails is reported, and the others go on.
 ///
 /// **Errors**: [`PartError::Failed`] with the points that failed; [`PartError::Interrupted`].
 pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark, PartError> {

@@ -170,11 +170,11 @@ impl Mark {
         Part::new(self.part, self.of).expect("checked where it was made")
     }
 
-    /// Claims a folder for this part, or goes on in it; `true` if the part there is complete. The caller holds
-    /// the folder's lock.
+    /// Claims a folder for this part, or goes on in it; `true` if the part there is complete. The
+    /// caller holds the folder's lock.
     ///
-    /// **Errors**: [`PartError::Holds`] another part; [`PartError::Foreign`]; [`PartError::Version`]; anything else that
-    /// lies there.
+    /// **Errors**: [`PartError::Holds`] another part; [`PartError::Foreign`];
+    /// [`PartError::Version`]; anything else that lies there.
     pub fn claim(&self, folder: &Path) -> Result<bool, PartError> {
         let Some(there) = Self::read(folder)? else {
             let mut names = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -28,8 +28,8 @@ pub struct Whole {
 impl Whole {
     /// Checks the folders given, in any order.
     ///
-    /// **Errors**: the first folder that holds no part, a part of another version, of another execution or cut, or an
-    /// incomplete one; a part that is given twice; missing parts.
+    /// **Errors**: the first folder that holds no part, a part of another version, of another
+    /// execution or cut, or an incomplete one; a part that is given twice; missing parts.
     pub fn new(folders: &[PathBuf]) -> Result<Self, PartError> {
         let mut parts: Vec<(PathBuf, Mark)> = Vec::new();
         for path in folders {

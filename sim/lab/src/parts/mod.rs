@@ -6,9 +6,10 @@
 //! | [`single`], [`many`] | a part of a run; of a sweep |
 //! | [`merge`] | all parts checked against each other, and the folder of the undivided execution |
 //!
-//! A part is a folder of its own: `part.json`, and a journal as in every execution (in a sweep, one for each run), with
-//! the results of the part's jobs. The whole is made by the ordinary execution with a journal that holds the results of
-//! all parts: it finds every job done, and leaves the same folder as an undivided execution, byte for byte.
+//! A part is a folder of its own: `part.json`, and a journal as in every execution (in a sweep, one
+//! for each run), with the results of the part's jobs. The whole is made by the ordinary execution
+//! with a journal that holds the results of all parts: it finds every job done, and leaves the same
+//! folder as an undivided execution, byte for byte.
 
 pub mod error;
 pub mod many;

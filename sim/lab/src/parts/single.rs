@@ -53,7 +53,8 @@ pub fn begin(
 
 /// Does the jobs of the part that are not done yet, and marks the part complete.
 ///
-/// **Errors**: [`PartError::Interrupted`], after which the journal holds the finished jobs; those of the model.
+/// **Errors**: [`PartError::Interrupted`], after which the journal holds the finished jobs; those
+/// of the model.
 pub fn execute(
     begun: Begun,
     model: &dyn Model,
@@ -70,7 +71,8 @@ pub fn execute(
         ..options
     };
     match model.run(&options, progress) {
-        // A part of one part has every job, and still leaves no summary: the whole is made by the merge.
+        // A part of one part has every job, and still leaves no summary: the whole is made by the
+        // merge.
         Ok(_) | Err(ModelError::PartDone) => begun.mark.complete(begun.folder.path()),
         Err(error) => Err(error.into()),
     }

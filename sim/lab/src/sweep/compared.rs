@@ -1,4 +1,5 @@
-//! The numbers of single runs, by which the methods of a sweep are compared, and their paired differences.
+//! The numbers of single runs, by which the methods of a sweep are compared, and their paired
+//! differences.
 
 use std::path::Path;
 
@@ -18,8 +19,8 @@ pub struct Compared {
 impl Compared {
     /// The numbers of a complete run folder.
     ///
-    /// `None` if the folder has no curves that can be read: its methods are then in no paired difference, and tables and
-    /// page say so.
+    /// `None` if the folder has no curves that can be read: its methods are then in no paired
+    /// difference, and tables and page say so.
     pub fn read(folder: &Path) -> Option<Self> {
         let results = Results::open(folder).ok()?;
         Some(Compared {
@@ -43,13 +44,15 @@ pub struct PairedCell {
     pub values: Vec<String>,
     /// The quantity that is subtracted, in words.
     pub compared_by: String,
-    /// Method − reference over all runs of all seeds; Holm's correction is for all differences of the sweep.
+    /// Method − reference over all runs of all seeds; Holm's correction is for all differences of
+    /// the sweep.
     #[serde(flatten)]
     pub difference: Difference,
 }
 
-/// Every method minus the reference over the runs that have both, cell by cell: a cell has a value for each axis, the
-/// names of its methods and the numbers of its folders. A cell without the reference has no difference.
+/// Every method minus the reference over the runs that have both, cell by cell: a cell has a value
+/// for each axis, the names of its methods and the numbers of its folders. A cell without the
+/// reference has no difference.
 pub fn differences<'c>(
     cells: impl Iterator<Item = (&'c [String], Vec<&'c str>, Vec<&'c Compared>)>,
     reference: &str,
@@ -159,7 +162,8 @@ mod tests {
             difference.holm.unwrap() < 1e-4 && difference.smaller == 6,
             "{difference:?}"
         );
-        // Negative control: as large on average in the runs' own size, of either sign, it is no difference.
+        // Negative control: as large on average in the runs' own size, of either sign, it is no
+        // difference.
         let same = &found(&folder([-1.0, 1.2, -0.9, 1.1, -0.8, 1.0]), "ts")[0].difference;
         assert!(
             same.mean.abs() < same.half_width.unwrap() && same.holm.unwrap() > 0.3,

@@ -1,7 +1,8 @@
 //! The folder of a sweep.
 //!
-//! `sweep.toml` says what is swept and never changes. `runs/` holds a run folder for each run. A run that has ended
-//! leaves its entry in `state/`, written under another name, synced and renamed; the index is made from the entries.
+//! `sweep.toml` says what is swept and never changes. `runs/` holds a run folder for each run. A
+//! run that has ended leaves its entry in `state/`, written under another name, synced and renamed;
+//! the index is made from the entries.
 
 use std::fs;
 use std::io;
@@ -109,14 +110,15 @@ impl SweepFolder {
 
     /// Goes on with the same sweep, or begins in a new or empty folder.
     ///
-    /// **Errors**: [`SweepError::Other`] with the difference, [`SweepError::NoSweep`]; [`SweepError::Lock`] if another
-    /// process works on the sweep.
+    /// **Errors**: [`SweepError::Other`] with the difference, [`SweepError::NoSweep`];
+    /// [`SweepError::Lock`] if another process works on the sweep.
     pub fn begin_or_resume(path: &Path, plan: Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path).map_err(io_at(path))?;
         let (file, lock) = (path.join(PLAN), FolderLock::take(path)?);
         if !file.exists() {
             let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
-            // Killed at the very beginning: empty, as the lock has cleared away a plan that was not yet renamed.
+            // Killed at the very beginning: empty, as the lock has cleared away a plan that was not
+            // yet renamed.
             let foreign =
                 entries.any(|entry| entry.file_name() != LOCK && entry.file_name() != PART);
             return if foreign {
@@ -302,7 +304,8 @@ impl SweepFolder {
         fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
     }
 
-    /// True if everything is done and written, and no state is left: a program may die while it drops the state.
+    /// True if everything is done and written, and no state is left: a program may die while it
+    /// drops the state.
     pub fn is_complete(&self, index: &Index) -> bool {
         let left = [STATE, DROPPED]
             .iter()
@@ -338,7 +341,8 @@ fn read_plan(path: &Path) -> Result<Plan, SweepError> {
         .iter()
         .map(|axis| format!("{}={}", axis.key, axis.values.join(",")))
         .collect();
-    // Made by the same rules as one from the command line: what this program would not write it does not read.
+    // Made by the same rules as one from the command line: what this program would not write it
+    // does not read.
     match Plan::new(
         &plan.source,
         &plan.scenario,
@@ -391,7 +395,8 @@ fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
     }
 }
 
-/// The difference between two plans: keys, values, seeds, then lines of the scenario. The scenario's source is ignored.
+/// The difference between two plans: keys, values, seeds, then lines of the scenario. The
+/// scenario's source is ignored.
 pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
     let lines = |plan: &Plan| -> Vec<String> {
         let axes = plan

@@ -191,7 +191,8 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, GridError> {
 impl Plan {
     /// Reads the axes and checks the scenario of every run: nothing begins if one is refused.
     ///
-    /// **Errors**: [`GridError`]; the first run that is refused, with key, value and what is admissible.
+    /// **Errors**: [`GridError`]; the first run that is refused, with key, value and what is
+    /// admissible.
     pub fn new(
         source: &str,
         scenario: &str,

@@ -97,7 +97,8 @@ pub struct Index {
     pub description: String,
     /// Its trust model.
     pub trust: String,
-    /// What the losses of its entries are worth: "simulation: not private", assumed where an index does not say so.
+    /// What the losses of its entries are worth: "simulation: not private", assumed where an index
+    /// does not say so.
     #[serde(default = "noise")]
     pub noise: String,
     /// Axes of the sweep.
@@ -116,7 +117,8 @@ pub struct Index {
     pub paired: Vec<PairedCell>,
 }
 
-/// A key of a sweep that one of the scenario's own methods sets itself: sweeping it changes only the other methods.
+/// A key of a sweep that one of the scenario's own methods sets itself: sweeping it changes only
+/// the other methods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     /// Name of the method.
@@ -165,7 +167,8 @@ impl Index {
             .collect()
     }
 
-    /// Sets what is made of the entries: the digest if all runs are done, and the paired differences.
+    /// Sets what is made of the entries: the digest if all runs are done, and the paired
+    /// differences.
     pub fn seal(&mut self) {
         self.paired = self.differences(&[]);
         let mut frame = Frame::leaf();
@@ -203,8 +206,9 @@ impl Index {
         cells
     }
 
-    /// Every method minus the reference in every cell, run by run over all seeds. The reference is the first of the
-    /// `wanted` methods, or else the first of the sweep; a cell without it has no difference.
+    /// Every method minus the reference in every cell, run by run over all seeds. The reference is
+    /// the first of the `wanted` methods, or else the first of the sweep; a cell without it has no
+    /// difference.
     pub fn differences(&self, wanted: &[String]) -> Vec<PairedCell> {
         let first = self.methods().next().map(|method| &method.name);
         let Some(reference) = wanted.first().or(first) else {
@@ -359,7 +363,8 @@ impl Index {
             .collect()
     }
 
-    /// The value that one of the scenario's own methods keeps along an axis, in words; `None` if it follows the sweep.
+    /// The value that one of the scenario's own methods keeps along an axis, in words; `None` if it
+    /// follows the sweep.
     pub fn kept(&self, method: &str, axis: usize) -> Option<String> {
         let key = &self.axes[axis].key;
         let found = self
@@ -369,7 +374,8 @@ impl Index {
         Some(found.value.clone().unwrap_or("its own".to_owned()))
     }
 
-    /// Everything that a method keeps, as in `noise_multiplier = 2.0`; empty if it follows the whole sweep.
+    /// Everything that a method keeps, as in `noise_multiplier = 2.0`; empty if it follows the
+    /// whole sweep.
     pub fn kept_by(&self, method: &str) -> String {
         let of = |axis: usize| {
             Some(format!(
@@ -405,8 +411,8 @@ impl Index {
     }
 }
 
-/// Method `i` of the finished runs of a cell: means and standard errors as if all runs stood in one list, computed
-/// exactly from the means and errors of the parts; the largest loss.
+/// Method `i` of the finished runs of a cell: means and standard errors as if all runs stood in one
+/// list, computed exactly from the means and errors of the parts; the largest loss.
 fn pooled(done: &[&Entry], i: usize) -> Pooled {
     let parts: Vec<(u32, &MethodSummary)> = done
         .iter()
@@ -420,7 +426,8 @@ fn pooled(done: &[&Entry], i: usize) -> Pooled {
             .collect();
         let count: f64 = of.iter().map(|(n, _)| n).sum();
         let mean = of.iter().map(|(n, part)| n * part.mean).sum::<f64>() / count;
-        // Sum of squared deviations: within a part (n−1)·n·s², between parts n·(mean of the part − mean)².
+        // Sum of squared deviations: within a part (n−1)·n·s², between parts n·(mean of the part −
+        // mean)².
         let squares: f64 = of
             .iter()
             .map(|(n, part)| {

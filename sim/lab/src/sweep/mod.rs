@@ -1,4 +1,5 @@
-//! A sweep: every combination of some keys' values, under every seed, each in a run folder of its own.
+//! A sweep: every combination of some keys' values, under every seed, each in a run folder of its
+//! own.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -10,9 +11,9 @@
 //! | [`table`], [`pictures`], [`page`] | its table and pictures as files; all of it on one page |
 //! | [`mod@run`] | executes all runs on all cores |
 //!
-//! Runs of equal seed are paired over the whole grid: run i meets the same functions, initial points and coins wherever
-//! the keys leave them the same. Nothing in the folder depends on threads, on the order in which runs end, or on
-//! interruptions.
+//! Runs of equal seed are paired over the whole grid: run i meets the same functions, initial
+//! points and coins wherever the keys leave them the same. Nothing in the folder depends on
+//! threads, on the order in which runs end, or on interruptions.
 
 pub mod compared;
 pub mod folder;

@@ -1,8 +1,10 @@
-//! Paired differences of a sweep: at each combination of its keys, every method minus the reference, run by run.
+//! Paired differences of a sweep: at each combination of its keys, every method minus the
+//! reference, run by run.
 //!
-//! The error bar of a mean says how much runs differ from one another. The methods of a run meet the same functions,
-//! initial points and coins, so what separates two methods is the spread of their differences, which is mostly smaller:
-//! bars may overlap where the interval of the difference excludes zero.
+//! The error bar of a mean says how much runs differ from one another. The methods of a run meet
+//! the same functions, initial points and coins, so what separates two methods is the spread of
+//! their differences, which is mostly smaller: bars may overlap where the interval of the
+//! difference excludes zero.
 
 use sordino_report::chart::{Chart, Curve, Picture, Point, Scale};
 use sordino_report::differences;
@@ -127,8 +129,8 @@ pub(super) fn section(out: &mut String, index: &Index) {
     parts::paired(out, &text, &keys, &rows);
 }
 
-/// The differences along the main axis, with their 95 % intervals; the reference is the line at zero. `None` where no
-/// cell has an interval.
+/// The differences along the main axis, with their 95 % intervals; the reference is the line at
+/// zero. `None` where no cell has an interval.
 pub(super) fn picture(index: &Index) -> Option<Picture> {
     let cells = index.cells();
     let Panels {

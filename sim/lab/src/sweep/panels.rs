@@ -1,4 +1,5 @@
-//! What the pictures of a sweep share: its main axis, where its values stand, a panel for each combination of the others.
+//! What the pictures of a sweep share: its main axis, where its values stand, a panel for each
+//! combination of the others.
 
 use sordino_experiment::record::distinct;
 use sordino_report::palette::Looks;
@@ -10,7 +11,8 @@ use super::index::{Cell, Index};
 
 /// Panels of one picture; a sweep over several keys may have more.
 pub(super) const PANELS_MAX: usize = 12;
-/// The axis along which pictures compare: the one with the most values, the first if there are several.
+/// The axis along which pictures compare: the one with the most values, the first if there are
+/// several.
 pub(super) fn main_axis(index: &Index) -> Option<usize> {
     let most = index.axes.iter().map(|axis| axis.values.len()).max()?;
     index
@@ -33,8 +35,8 @@ pub(super) fn others(index: &Index, values: &[String], main: usize) -> String {
         .join(", ")
 }
 
-/// Where the values of an axis stand: numbers at their value, or at its logarithm if they span more than a factor of
-/// eight; names side by side.
+/// Where the values of an axis stand: numbers at their value, or at its logarithm if they span more
+/// than a factor of eight; names side by side.
 pub(super) struct Positions {
     pub(super) places: Vec<f64>,
     pub(super) ruler: Ruler,

@@ -1,4 +1,5 @@
-//! Pictures of a sweep: measures against keys, regret against ε, the cost of releases, curves over rounds.
+//! Pictures of a sweep: measures against keys, regret against ε, the cost of releases, curves over
+//! rounds.
 
 use sordino_experiment::record::distinct;
 use sordino_experiment::text::significant;
@@ -117,7 +118,8 @@ fn paid(method: &Pooled) -> Option<f64> {
     epsilon(&method.summary).filter(|epsilon| *epsilon > 0.0)
 }
 
-/// Place of methods that pay nothing: the largest ε among a cell's methods, or among those whose ε changes, if any.
+/// Place of methods that pay nothing: the largest ε among a cell's methods, or among those whose ε
+/// changes, if any.
 fn dearest(cell: &Cell, changing: &[&str]) -> Option<f64> {
     let most = |keeps: &dyn Fn(&&Pooled) -> bool| {
         cell.methods
@@ -129,7 +131,8 @@ fn dearest(cell: &Cell, changing: &[&str]) -> Option<f64> {
     most(&|method| changing.contains(&method.summary.name.as_str())).or_else(|| most(&|_| true))
 }
 
-/// The first key along which the ε of a method changes while all others are held, and the methods whose ε does.
+/// The first key along which the ε of a method changes while all others are held, and the methods
+/// whose ε does.
 fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)> {
     let changes = |name: &str, panel: &[(usize, &Cell)]| {
         let of = |cell: &Cell| {
@@ -153,7 +156,8 @@ fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)>
     found.into_iter().find(|(_, changing)| !changing.is_empty())
 }
 
-/// A measure against ε, with a panel for each combination of keys that do not change ε; `None` if no key changes it.
+/// A measure against ε, with a panel for each combination of keys that do not change ε; `None` if
+/// no key changes it.
 pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
     let ((axis, changing), measures) = (priced(index, cells)?, index.measures());
     let measure = measures
@@ -248,7 +252,8 @@ pub(super) fn losses(
     for (title, panel) in panels.iter().take(PANELS_MAX) {
         let mut curves: Vec<Curve> = Vec::new();
         for (place, name) in names.iter().enumerate() {
-            // Every private method of a cell costs the same, or the dearest is shown: of those that follow the sweep.
+            // Every private method of a cell costs the same, or the dearest is shown: of those that
+            // follow the sweep.
             let mut points: Vec<Point> = panel
                 .iter()
                 .filter_map(|(at, cell)| {

@@ -1,7 +1,7 @@
 //! All runs of a sweep on all cores.
 //!
-//! There are as many runs at a time as threads, and all share one pool: a run that ends late still has every core.
-//! A run that fails is recorded and the others go on.
+//! There are as many runs at a time as threads, and all share one pool: a run that ends late still
+//! has every core. A run that fails is recorded and the others go on.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +46,8 @@ pub struct Options {
 
 /// Executes all runs that are not done, and writes the index, its tables and the page.
 ///
-/// **Errors**: the folder's; [`SweepError::Interrupted`]. A failed run is no error: it is in the index.
+/// **Errors**: the folder's; [`SweepError::Interrupted`]. A failed run is no error: it is in the
+/// index.
 pub fn run(
     folder: &SweepFolder,
     mut index: Index,

@@ -1,4 +1,5 @@
-//! The table of a sweep: every method of every combination, for a terminal, a page, papers and programs.
+//! The table of a sweep: every method of every combination, for a terminal, a page, papers and
+//! programs.
 
 use sordino_experiment::record::{MethodSummary, Twins};
 use sordino_report::differences::few;

@@ -17,15 +17,17 @@ pub enum Defect {
     KnownCoins,
     /// The host looks at the noise and releases only when it points the agent's way.
     NoiseOfOneSign,
-    /// The noise of a federated prior's release is scaled to C alone, though the joint vector with the clip coordinate
-    /// is longer.
+    /// The noise of a federated prior's release is scaled to C alone, though the joint vector with
+    /// the clip coordinate is longer.
     ClipCoordinateLeftOut,
-    /// The radius C of a federated prior's release is the norm of the longest innovation in that same release: the
-    /// audited agent's if it is present, and this fraction of it if it is absent.
+    /// The radius C of a federated prior's release is the norm of the longest innovation in that
+    /// same release: the audited agent's if it is present, and this fraction of it if it is absent.
     PrivateRadius(f64),
-    /// A publication makes a release more than it charges: the ledger gives a receipt for what it does not write down.
+    /// A publication makes a release more than it charges: the ledger gives a receipt for what it
+    /// does not write down.
     Uncharged,
-    /// The range of a published space is that of the points of those who contribute, in the place of a public one.
+    /// The range of a published space is that of the points of those who contribute, in the place
+    /// of a public one.
     SpaceOfPrivateData,
     /// The helper of two servers draws next to no noise.
     HelperWithoutNoise,

@@ -17,8 +17,8 @@ use sordino_host::prior::publish::PublishError;
 
 use super::defect::Defect;
 
-/// Why an audit has no outcome: something refused, failed or gave a wrong answer. No score is left out or counted as
-/// zero, because missing scores would look like a mechanism that leaks nothing.
+/// Why an audit has no outcome: something refused, failed or gave a wrong answer. No score is left
+/// out or counted as zero, because missing scores would look like a mechanism that leaks nothing.
 #[derive(Debug)]
 pub enum AuditError {
     /// Fewer runs than the statistics need.

@@ -1,10 +1,12 @@
-//! The federation that is audited: a real server, real collectors, and one agent that is present or absent.
+//! The federation that is audited: a real server, real collectors, and one agent that is present or
+//! absent.
 //!
-//! There are two regions, so that weights and sensitivity are those of a federation. Of the three agents, agent 1 is
-//! alone in its region and weighs most. If present, it uploads its whole clipping norm in one coordinate; in every
-//! other pair of rounds it uploads a billion times as much, which the clip reduces to the same. If absent, it uploads
-//! nothing, or something that is not a number. The others upload zeros. In odd rounds all but agent 0 upload to a
-//! collector, whose partial is merged; in even rounds all upload to the server.
+//! There are two regions, so that weights and sensitivity are those of a federation. Of the three
+//! agents, agent 1 is alone in its region and weighs most. If present, it uploads its whole
+//! clipping norm in one coordinate; in every other pair of rounds it uploads a billion times as
+//! much, which the clip reduces to the same. If absent, it uploads nothing, or something that is
+//! not a number. The others upload zeros. In odd rounds all but agent 0 upload to a collector,
+//! whose partial is merged; in even rounds all upload to the server.
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
@@ -45,8 +47,9 @@ pub(super) struct Federation {
     /// The event that the ledger pays for; `None`, in a control, is any event.
     charged: Option<Event>,
     defect: Defect,
-    /// By round and region, the weight of a released coordinate in the direction of the agent, in units of the claimed
-    /// sensitivity. In that direction the agent's contribution is 1, and the noise has standard deviation z.
+    /// By round and region, the weight of a released coordinate in the direction of the agent, in
+    /// units of the claimed sensitivity. In that direction the agent's contribution is 1, and the
+    /// noise has standard deviation z.
     directions: Vec<[f64; REGIONS]>,
     /// Radius S/√P of a contribution.
     radius: f64,
@@ -108,7 +111,8 @@ impl Federation {
         &self.config
     }
 
-    /// Plays all rounds of one run; returns the summed log-likelihood ratio of the claimed mechanism.
+    /// Plays all rounds of one run; returns the summed log-likelihood ratio of the claimed
+    /// mechanism.
     pub(super) fn play<S: Foreseen>(
         &mut self,
         run: u32,

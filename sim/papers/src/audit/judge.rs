@@ -4,7 +4,8 @@ use sordino_core::math::{self, Scalar};
 
 use super::outcome::{EPSILONS, Line, Report};
 
-/// Tests both directions at every ε: thresholds come from the first half of the runs, bounds from the second.
+/// Tests both directions at every ε: thresholds come from the first half of the runs, bounds from
+/// the second.
 pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64) -> Report {
     let halves = |scores: &[f64]| {
         let (a, b) = scores.split_at(scores.len() / 2);
@@ -35,7 +36,8 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
                 (&choose_0, &choose_1)
             };
             let (n1, n0) = (first.len() as f64, second.len() as f64);
-            // Candidates: the claim's own optimum is score > ε; a few hundred quantiles around find the best.
+            // Candidates: the claim's own optimum is score > ε; a few hundred quantiles around find
+            // the best.
             let mut best = (f64::NEG_INFINITY, 0.0);
             for i in 1..400 {
                 let t = choose_1[i * (choose_1.len() - 1) / 400];
@@ -66,15 +68,15 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
     }
 }
 
-/// Clopper and Pearson's bound on a probability from k hits of n, wrong with probability at most `error`; computed from
-/// the binomial tail itself. The outer end of the last bracket is returned.
+/// Clopper and Pearson's bound on a probability from k hits of n, wrong with probability at most
+/// `error`; computed from the binomial tail itself. The outer end of the last bracket is returned.
 fn clopper_pearson(k: usize, n: usize, error: f64, upper: bool) -> f64 {
     if (upper && k >= n) || (!upper && k == 0) {
         return if upper { 1.0 } else { 0.0 };
     }
     let (hits, all) = (k as f64, n as f64);
-    // P(X ≤ k) = 1 − I_p(k+1, n−k) = I_{1−p}(n−k, k+1); P(X ≥ k) = I_p(k, n−k+1). A little less than the error, for the
-    // rounding of the logarithms of factorials.
+    // P(X ≤ k) = 1 − I_p(k+1, n−k) = I_{1−p}(n−k, k+1); P(X ≥ k) = I_p(k, n−k+1). A little less
+    // than the error, for the rounding of the logarithms of factorials.
     let limit = Scalar::ln(error) - 1e-6;
     let ln_tail = |p: f64| {
         if upper {

@@ -5,9 +5,9 @@ use sordino_core::privacy::{Charge, Event, Ledger, NoiseSource, Provenance, Secr
 
 use super::error::RunError;
 
-/// The ledger of an audit. It lives in memory, because everything an audit releases is about invented agents and is
-/// thrown away. It pays only for the claimed event, so that a party which charges less than it should is found; the
-/// ledger of a control pays for anything.
+/// The ledger of an audit. It lives in memory, because everything an audit releases is about
+/// invented agents and is thrown away. It pays only for the claimed event, so that a party which
+/// charges less than it should is found; the ledger of a control pays for anything.
 pub(super) struct AuditLedger {
     claimed: Option<Event>,
     charges: u32,

@@ -1,4 +1,5 @@
-//! One local report: a reporter whose reward is one bound, against a reporter whose reward is the other.
+//! One local report: a reporter whose reward is one bound, against a reporter whose reward is the
+//! other.
 
 use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
 use sordino_core::privacy::accountant::pure;
@@ -88,7 +89,8 @@ impl LocalAudit {
                     };
                     let x = report(&mechanism, defect, high, charged, &mut source(high, run)?)
                         .map_err(failed)?;
-                    // ln of the ratio of two Laplace densities at ±1, scale 2/ε; ties are broken, so that quantiles exist.
+                    // ln of the ratio of two Laplace densities at ±1, scale 2/ε; ties are broken,
+                    // so that quantiles exist.
                     Ok(((x + 1.0).abs() - (x - 1.0).abs()) * self.epsilon / 2.0 + x * 1e-9)
                 })
                 .collect()
@@ -125,7 +127,8 @@ fn report<S: NoiseSource>(
             expected: "a candidate",
         });
     };
-    // Honestly, a reward at the bound or far beyond it, which is the same; without the clamp it is added outside.
+    // Honestly, a reward at the bound or far beyond it, which is the same; without the clamp it is
+    // added outside.
     let reward = if high { 1.0 } else { -1.0 };
     let (inside, outside) = match defect {
         Defect::NoClamp(factor) => (0.0, reward * factor),

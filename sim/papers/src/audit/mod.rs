@@ -15,23 +15,29 @@
 //! | `judge`, `outcome` | scores in, lower bounds on δ(ε) out, a report |
 //! | `error` | why an audit has no outcome |
 //!
-//! **Method** (hockey-stick audit). Worst neighbours: the agent of largest weight sends its whole clipping norm in one
-//! coordinate, or nothing; all others send zeros, so that the rest of the release is the shipped noise. Each run is
-//! `rounds` broadcasts of a [`Server`](sordino_core::federated::Server), every other one with a collector and a merge;
-//! its score is the log-likelihood ratio of the *claimed* mechanism, summed: the best statistic there is. Half the runs
-//! choose a threshold for each ε, the other half measure P₁(score > t) − e^ε·P₀(score > t) with Clopper–Pearson bounds,
-//! in both directions. The mechanism is rejected if that lower bound exceeds the claimed δ(ε) at some ε of [`EPSILONS`].
+//! **Method** (hockey-stick audit). Worst neighbours: the agent of largest weight sends its whole
+//! clipping norm in one coordinate, or nothing; all others send zeros, so that the rest of the
+//! release is the shipped noise. Each run is `rounds` broadcasts of a
+//! [`Server`](sordino_core::federated::Server), every other one with a collector and a merge; its
+//! score is the log-likelihood ratio of the *claimed* mechanism, summed: the best statistic there
+//! is. Half the runs choose a threshold for each ε, the other half measure P₁(score > t) −
+//! e^ε·P₀(score > t) with Clopper–Pearson bounds, in both directions. The mechanism is rejected if
+//! that lower bound exceeds the claimed δ(ε) at some ε of [`EPSILONS`].
 //!
-//! **What it says**: a rejection is a proof, up to the stated error, that the code leaks more than claimed. Passing
-//! proves nothing; it only means no defect of the stated size. Small ε give the power.
+//! **What it says**: a rejection is a proof, up to the stated error, that the code leaks more than
+//! claimed. Passing proves nothing; it only means no defect of the stated size. Small ε give the
+//! power.
 //!
-//! **It fails closed**: a run that is refused, panics, releases no number or charges something other than claimed is an
-//! [`AuditError`]. If it were left out or counted as zero, it would look like a mechanism that leaks nothing.
+//! **It fails closed**: a run that is refused, panics, releases no number or charges something
+//! other than claimed is an [`AuditError`]. If it were left out or counted as zero, it would look
+//! like a mechanism that leaks nothing.
 //!
-//! **Noise**: from named streams, which a seed repeats, or secret from the system, as a deployment draws it. The error
-//! probability holds for both; with secret noise every audit measures other values.
+//! **Noise**: from named streams, which a seed repeats, or secret from the system, as a deployment
+//! draws it. The error probability holds for both; with secret noise every audit measures other
+//! values.
 //!
-//! **Negative controls** ([`Defect`]) break the same path on purpose; an audit that does not reject them has no power.
+//! **Negative controls** ([`Defect`]) break the same path on purpose; an audit that does not reject
+//! them has no power.
 
 mod claim;
 mod defect;
@@ -70,7 +76,8 @@ pub use vote::VoteAudit;
 pub use workers::RUNS_MIN;
 
 impl GaussianAudit {
-    /// The claimed cost of all rounds, by the tight accountant. Takes seconds; holds for any number of runs and seed.
+    /// The claimed cost of all rounds, by the tight accountant. Takes seconds; holds for any number
+    /// of runs and seed.
     ///
     /// **Errors**: [`AuditError::Claim`].
     pub fn claim(&self) -> Result<Claim, AuditError> {

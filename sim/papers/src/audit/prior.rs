@@ -1,10 +1,12 @@
-//! The releases of a federated prior: a real server and collectors, and one agent whose joint vector is present or absent.
+//! The releases of a federated prior: a real server and collectors, and one agent whose joint
+//! vector is present or absent.
 //!
-//! There are two features, two candidates and three agents. If present, agent 1 sends the longest joint vector there
-//! is, ‖d‖ = C with u = 1; in every other pair of releases it sends a billion times as much, which the clip reduces to
-//! the same. If absent, it sends nothing, or something that is not a number. The others send zeros. In odd releases all
-//! but agent 0 send to a collector. γ is 1 instead of the usual ¼: the clip coordinate is then as long as the
-//! innovation itself, and an audit of few runs sees whether Δ counts it (at ¼ it is 3 % of Δ).
+//! There are two features, two candidates and three agents. If present, agent 1 sends the longest
+//! joint vector there is, ‖d‖ = C with u = 1; in every other pair of releases it sends a billion
+//! times as much, which the clip reduces to the same. If absent, it sends nothing, or something
+//! that is not a number. The others send zeros. In odd releases all but agent 0 send to a
+//! collector. γ is 1 instead of the usual ¼: the clip coordinate is then as long as the innovation
+//! itself, and an audit of few runs sees whether Δ counts it (at ¼ it is 3 % of Δ).
 //!
 //! The claim is exact: J Gaussians of multiplier z equal one Gaussian of multiplier z/√J.
 
@@ -53,7 +55,8 @@ pub struct PriorAudit {
 }
 
 impl PriorAudit {
-    /// Three releases that together are nearly 2-GDP, where 5 % less noise moves δ most: 120,000 runs see it.
+    /// Three releases that together are nearly 2-GDP, where 5 % less noise moves δ most: 120,000
+    /// runs see it.
     pub const fn standard(seed: u64) -> Self {
         PriorAudit {
             noise_multiplier: 0.9,
@@ -199,8 +202,8 @@ impl Play for Federation {
     }
 }
 
-/// Opens, collects, charges, releases. Returns the release along the agent's joint vector, in units of the sensitivity that
-/// the server declares; the agent's contribution is 1 in these units.
+/// Opens, collects, charges, releases. Returns the release along the agent's joint vector, in units
+/// of the sensitivity that the server declares; the agent's contribution is 1 in these units.
 fn play<S: NoiseSource>(
     step: &mut Step<'_, '_, Filter<'_, f64, &mut [f64]>, S>,
     present: bool,
@@ -298,7 +301,8 @@ mod tests {
         assert!(audit.claim() != one);
     }
 
-    /// The ledger finds a server that charges an event other than the claimed one, before any statistics.
+    /// The ledger finds a server that charges an event other than the claimed one, before any
+    /// statistics.
     #[test]
     fn what_the_prior_charges_is_what_is_claimed() {
         let audit = PriorAudit {

@@ -1,12 +1,15 @@
-//! The publication of a prior file as it is shipped: studies in, standardised, projected, clipped, charged, released, a file out.
+//! The publication of a prior file as it is shipped: studies in, standardised, projected, clipped,
+//! charged, released, a file out.
 //!
-//! There are three enrolled contributors and a space of three settings. Two have studies whose values are all alike, which
-//! standardise to zeros. Contributor 1 has a study whose innovation is as long as the clip lets it be, or it has nothing to
-//! say. It is [`Prepared::publish`] that runs, which programs, Python and a reader of this text call alike.
+//! There are three enrolled contributors and a space of three settings. Two have studies whose
+//! values are all alike, which standardise to zeros. Contributor 1 has a study whose innovation is
+//! as long as the clip lets it be, or it has nothing to say. It is [`Prepared::publish`] that runs,
+//! which programs, Python and a reader of this text call alike.
 //!
-//! **What the observer knows**: all but contributor 1's study. It reads the file and every release before it, takes the
-//! vectors of the others off, and compares what is left with contributor 1's vector, computed at the terms of that release.
-//! Where the file's space or landmarks are other ones than without contributor 1, it is certain.
+//! **What the observer knows**: all but contributor 1's study. It reads the file and every release
+//! before it, takes the vectors of the others off, and compares what is left with contributor 1's
+//! vector, computed at the terms of that release. Where the file's space or landmarks are other
+//! ones than without contributor 1, it is certain.
 //!
 //! The claim is exact: J Gaussians of multiplier z equal one Gaussian of multiplier z/√J.
 
@@ -35,8 +38,9 @@ use super::unsampled::{Play, Size};
 /// The audited contributor among three.
 const AUDITED: usize = 1;
 const CONTRIBUTORS: usize = 3;
-/// Settings that the audited contributor evaluated, and the values it saw. Two values of one setting contradict each other
-/// just so far that the innovation is a little longer than the clip radius.
+/// Settings that the audited contributor evaluated, and the values it saw. Two values of one
+/// setting contradict each other just so far that the innovation is a little longer than the clip
+/// radius.
 const WORST: [(f64, f64); 4] = [(0.0, 0.985), (0.0, -0.985), (1.0, 1.0), (2.0, -1.0)];
 /// Name of the invented data.
 const DATA: &str = "audit";
@@ -75,9 +79,9 @@ impl PublicationAudit {
         }
     }
 
-    /// One release as dear as those two: contributor 1's vector is then as long as Δ admits (after a second release it is
-    /// 3 % shorter, because the others cannot know beforehand where it will be), and 200,000 runs see the 3 % that the
-    /// clip coordinate adds to Δ.
+    /// One release as dear as those two: contributor 1's vector is then as long as Δ admits (after
+    /// a second release it is 3 % shorter, because the others cannot know beforehand where it will
+    /// be), and 200,000 runs see the 3 % that the clip coordinate adds to Δ.
     pub const fn one_upload(seed: u64) -> Self {
         PublicationAudit {
             releases: 1,
@@ -275,7 +279,8 @@ impl Campaign {
         }
     }
 
-    /// ln of how much likelier what was published is with the audited contributor than without, by the claimed mechanism.
+    /// ln of how much likelier what was published is with the audited contributor than without, by
+    /// the claimed mechanism.
     fn score(&self, published: &Published<AuditedLedger>) -> Result<f64, PublishError> {
         let context = self.without.context();
         let landmarks = published.file.landmarks.iter().map(|x| f64::from(*x));
@@ -355,8 +360,9 @@ impl<S: NoiseSource> Sources for One<'_, S> {
     }
 }
 
-/// The shipped ledger in memory, which takes secret noise too, because all of it is about invented studies. A control's
-/// ledger writes down no more than so many charges, and gives receipts for all.
+/// The shipped ledger in memory, which takes secret noise too, because all of it is about invented
+/// studies. A control's ledger writes down no more than so many charges, and gives receipts for
+/// all.
 struct AuditedLedger {
     inner: Ledger,
     kept: u32,
@@ -476,7 +482,8 @@ mod tests {
         );
     }
 
-    /// The ledger of the shipped path holds what is claimed; one that keeps less is found before any statistics.
+    /// The ledger of the shipped path holds what is claimed; one that keeps less is found before
+    /// any statistics.
     #[test]
     fn what_a_publication_charges_is_what_is_claimed() {
         let audit = PublicationAudit {

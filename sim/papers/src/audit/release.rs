@@ -1,4 +1,5 @@
-//! One release of an audited federation, the same steps for every method: open, collect, charge, release.
+//! One release of an audited federation, the same steps for every method: open, collect, charge,
+//! release.
 
 use std::ops::Range;
 
@@ -27,7 +28,8 @@ impl<M: Estimator<f64>, S: NoiseSource> Step<'_, '_, M, S> {
         self.wait(ServerInput::Open)
     }
 
-    /// Takes the uploads of all agents: to the server or, in odd releases, from agent 1 on to a collector.
+    /// Takes the uploads of all agents: to the server or, in odd releases, from agent 1 on to a
+    /// collector.
     pub(super) fn collect<V: AsRef<[f64]>>(
         &mut self,
         (sums, flags, counters): &mut Shard,

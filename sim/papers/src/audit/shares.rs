@@ -1,8 +1,9 @@
-//! One release of two servers, seen by one of them: shares, masks, answer and noise as they are shipped, and one agent that
-//! contributes its whole norm or zeros.
+//! One release of two servers, seen by one of them: shares, masks, answer and noise as they are
+//! shipped, and one agent that contributes its whole norm or zeros.
 //!
-//! The auditor is the *leader*, which knows its own noise and names the set, or the *helper*, which knows the masks and its own
-//! noise. What is left to it is the sum with the noise of the other: the claim is one Gaussian of multiplier z.
+//! The auditor is the *leader*, which knows its own noise and names the set, or the *helper*, which
+//! knows the masks and its own noise. What is left to it is the sum with the noise of the other:
+//! the claim is one Gaussian of multiplier z.
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::shares::{
@@ -235,7 +236,8 @@ impl Servers {
         })
     }
 
-    /// What an auditor knows of the audited agent's coordinate, in grid units, once for each answer that it got.
+    /// What an auditor knows of the audited agent's coordinate, in grid units, once for each answer
+    /// that it got.
     fn seen<S: NoiseSource>(
         &self,
         run: u32,
@@ -362,7 +364,8 @@ mod tests {
         );
     }
 
-    /// 200,000 runs for each neighbour, with both kinds of noise; every control at that size too, from each seat that sees it.
+    /// 200,000 runs for each neighbour, with both kinds of noise; every control at that size too,
+    /// from each seat that sees it.
     #[test]
     #[ignore = "minutes: 200,000 runs for each auditor and control"]
     fn neither_server_sees_more_than_is_charged_at_full_size() {

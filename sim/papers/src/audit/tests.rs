@@ -14,8 +14,8 @@ use super::*;
 
 const SEEDED: SourceKind = SourceKind::Simulation;
 
-/// A tenth of the standard size, 20,000 runs of 40 rounds, or fewer. The standard size, which sees 5 %, is in the ignored
-/// test.
+/// A tenth of the standard size, 20,000 runs of 40 rounds, or fewer. The standard size, which sees
+/// 5 %, is in the ignored test.
 fn audit(runs: u32) -> GaussianAudit {
     GaussianAudit {
         runs,
@@ -57,7 +57,8 @@ fn the_shipped_gaussian_passes_and_the_broken_are_rejected() {
     }
 }
 
-/// Once, no audit ran on secret noise. Its seeds differ every time: a correct path fails once in a million.
+/// Once, no audit ran on secret noise. Its seeds differ every time: a correct path fails once in a
+/// million.
 #[test]
 fn mended_the_audit_runs_on_secret_noise() {
     let run = |defect| {
@@ -114,8 +115,9 @@ fn the_local_report_passes_and_the_broken_are_rejected() {
     }
 }
 
-/// Once, the halves that choose and measure were cut from the workers' scores in the workers' order: one thread
-/// measured −0.0408 where two measured −0.0442, though the option promises to change no result.
+/// Once, the halves that choose and measure were cut from the workers' scores in the workers'
+/// order: one thread measured −0.0408 where two measured −0.0442, though the option promises to
+/// change no result.
 #[test]
 fn mended_threads_change_no_result() {
     let run = |threads| {
@@ -129,8 +131,8 @@ fn mended_threads_change_no_result() {
     assert_eq!(run(1), run(3));
 }
 
-/// Once, a configuration that no server takes gave no scores, and the audit panicked on its own index; a control that
-/// the path does not have ran the shipped path.
+/// Once, a configuration that no server takes gave no scores, and the audit panicked on its own
+/// index; a control that the path does not have ran the shipped path.
 #[test]
 fn mended_a_refused_mechanism_is_an_error() {
     let refused = |audit: GaussianAudit, defect| audit.run(claim(), defect, SEEDED, 2).unwrap_err();
@@ -241,8 +243,8 @@ fn ending(left: u32) -> impl Fn(bool, u32) -> Result<Secret<Ending>, AuditError>
     }
 }
 
-/// Once, a failed coin was tails, failed noise skipped its round, a failed report scored 0, and each counted as
-/// "leaked nothing".
+/// Once, a failed coin was tails, failed noise skipped its round, a failed report scored 0, and
+/// each counted as "leaked nothing".
 #[test]
 fn mended_a_refused_release_is_an_error() {
     // At the name of the first opening, at a coin, at the noise of round 0 and of a later one.
@@ -343,8 +345,8 @@ fn opened<R>(
     act(&mut server, &mut source)
 }
 
-/// The ledger finds a server that charges an event other than the claimed one, before any statistics. Once, the audit
-/// released without a charge.
+/// The ledger finds a server that charges an event other than the claimed one, before any
+/// statistics. Once, the audit released without a charge.
 #[test]
 fn mended_what_is_charged_is_what_is_claimed() {
     let (claimed, cheap) = (
@@ -373,7 +375,8 @@ fn mended_what_is_charged_is_what_is_claimed() {
     );
 }
 
-/// Not a control of the audit, because it is no longer possible: a collector with a hundredth of the noise.
+/// Not a control of the audit, because it is no longer possible: a collector with a hundredth of
+/// the noise.
 #[test]
 fn a_collector_of_another_configuration_cannot_be_merged() {
     let federation = |factor| Federation::new(&audit(1_000), Defect::NoiseFactor(factor)).unwrap();

@@ -1,4 +1,5 @@
-//! Audits of Gaussians that everybody is in: nothing but noise is drawn, so any source of noise will do.
+//! Audits of Gaussians that everybody is in: nothing but noise is drawn, so any source of noise
+//! will do.
 
 use sordino_core::privacy::{NoiseSource, Simulated, SourceKind};
 use sordino_core::random::{Party, Purpose, RunSeed};
@@ -12,7 +13,8 @@ use super::workers::gather;
 
 /// A federation with its storage, to be played again and again.
 pub(super) trait Play {
-    /// Plays all releases of one run; returns the summed log-likelihood ratio of the claimed mechanism.
+    /// Plays all releases of one run; returns the summed log-likelihood ratio of the claimed
+    /// mechanism.
     fn play<S: NoiseSource>(
         &mut self,
         run: u32,

@@ -1,7 +1,9 @@
-//! The one release of a vote: a real server with the ballot of a scenario, and one agent whose vote is present or absent.
+//! The one release of a vote: a real server with the ballot of a scenario, and one agent whose vote
+//! is present or absent.
 //!
-//! There are three agents and two candidates. If present, agent 1 votes for the second candidate, a billion times over, which
-//! the clip reduces to one vote. If absent, it sends something that is not a number. The others send zeros.
+//! There are three agents and two candidates. If present, agent 1 votes for the second candidate, a
+//! billion times over, which the clip reduces to one vote. If absent, it sends something that is
+//! not a number. The others send zeros.
 
 use sordino_core::federated::{
     Config, Counters, Server, ServerNumbers, ServerState, l2_sensitivity,
@@ -43,7 +45,8 @@ pub struct VoteAudit {
 }
 
 impl VoteAudit {
-    /// 2-GDP, where 5 % less noise moves δ most: 120,000 runs see it. The default scenario's vote has a multiplier of .491.
+    /// 2-GDP, where 5 % less noise moves δ most: 120,000 runs see it. The default scenario's vote
+    /// has a multiplier of .491.
     pub const fn standard(seed: u64) -> Self {
         VoteAudit {
             noise_multiplier: 0.5,

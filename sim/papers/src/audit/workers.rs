@@ -11,8 +11,8 @@ pub const RUNS_MIN: u32 = 1_000;
 
 /// The scores of runs 0 to `runs`, in order, whatever the number of threads.
 ///
-/// **Errors**: [`AuditError::Runs`]; that of the first failed part, including a panic ([`AuditError::Worker`]);
-/// [`AuditError::Scores`].
+/// **Errors**: [`AuditError::Runs`]; that of the first failed part, including a panic
+/// ([`AuditError::Worker`]); [`AuditError::Scores`].
 pub(super) fn gather(
     runs: u32,
     threads: usize,

@@ -1,10 +1,11 @@
-//! Beyond the papers: the federated prior against DP-FTS-DE at the same ε, where agents are alike, where they differ,
-//! where nothing can be shared, and on real data.
+//! Beyond the papers: the federated prior against DP-FTS-DE at the same ε, where agents are alike,
+//! where they differ, where nothing can be shared, and on real data.
 //!
-//! Every variant of a federation is `default` with some keys changed. The total ε of `dp-prior` is always the ε that
-//! `dp-fts-de` spends in the same scenario, by privacy-loss distributions at δ = N^−1.1. Bands were set beforehand from
-//! an independent program; they bound ratios that are stable over functions. Those of `beyond/campaign` were set after it had
-//! been measured, with room: they say what must not be lost again.
+//! Every variant of a federation is `default` with some keys changed. The total ε of `dp-prior` is
+//! always the ε that `dp-fts-de` spends in the same scenario, by privacy-loss distributions at δ =
+//! N^−1.1. Bands were set beforehand from an independent program; they bound ratios that are stable
+//! over functions. Those of `beyond/campaign` were set after it had been measured, with room: they
+//! say what must not be lost again.
 
 use sordino_core::random::RunSeed;
 use sordino_experiment::scenario::method::{

@@ -1,8 +1,9 @@
-//! Private release of a tuning result (Kusner, Gardner, Garnett, Weinberger 2015): coverage of its theorems on draws of
-//! the prior that they assume, and the ε above which its releases are informative.
+//! Private release of a tuning result (Kusner, Gardner, Garnett, Weinberger 2015): coverage of its
+//! theorems on draws of the prior that they assume, and the ε above which its releases are
+//! informative.
 //!
-//! The validation functions of neighbouring data sets are f and f′ = k₁f + √(1 − k₁²)g. γ_T is the upper bound on the
-//! information gain, as the privacy constants need it.
+//! The validation functions of neighbouring data sets are f and f′ = k₁f + √(1 − k₁²)g. γ_T is the
+//! upper bound on the information gain, as the privacy constants need it.
 
 use rayon::prelude::*;
 use sordino_core::kernel::{SquaredExponential, Stationary};

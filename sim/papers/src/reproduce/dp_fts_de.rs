@@ -1,7 +1,8 @@
 //! DP-FTS-DE (Dai, Low, Jaillet 2021): figure 2, the ablations, the mine fields.
 //!
-//! The synthetic experiments are the scenario `default` with one thing changed. The bands come from an independent
-//! program on 200 functions; they leave room for the spread between functions, which is larger than most differences.
+//! The synthetic experiments are the scenario `default` with one thing changed. The bands come from
+//! an independent program on 200 functions; they leave room for the spread between functions, which
+//! is larger than most differences.
 
 use sordino_core::privacy::NoiseMultiplier;
 use sordino_experiment::metrics::privacy_loss;
@@ -143,7 +144,8 @@ fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     Ok(all.outcome("DP-FTS-DE, figure 2b", bands, remarks, vec![chart]))
 }
 
-/// Room in the bands on ratios of regret at the ends of a parameter: those regrets differ clearly only pair by pair.
+/// Room in the bands on ratios of regret at the ends of a parameter: those regrets differ clearly
+/// only pair by pair.
 const ENDS: f64 = 0.9;
 
 fn fig2c(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
@@ -268,7 +270,8 @@ fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         .collect();
     let spread = last.iter().copied().fold(f64::MIN, f64::max)
         - last.iter().copied().fold(f64::MAX, f64::min);
-    // The authors' files give 0.2375 ± 0.0052 for `ts`, by another score (Platt's probabilities, which may flip sign).
+    // The authors' files give 0.2375 ± 0.0052 for `ts`, by another score (Platt's probabilities,
+    // which may flip sign).
     bands.push(Band::within("1 - AUC at round 60: ts", last[0], 0.22, 0.26));
     bands.push(Band::below(
         "1 - AUC at round 60: spread between the methods",

@@ -7,7 +7,8 @@ use serde::Serialize;
 use sordino_experiment::metrics::Paired;
 use sordino_experiment::text::significant;
 
-/// A bound as printed: as it was written, or with four digits if it was computed. The comparison uses all digits.
+/// A bound as printed: as it was written, or with four digits if it was computed. The comparison
+/// uses all digits.
 fn bound_text(bound: f64) -> String {
     let text = bound.to_string();
     if text.len() > 6 {
@@ -63,8 +64,9 @@ impl Band {
         }
     }
 
-    /// The first of two methods must be smaller, run by run: what is measured is the upper end of the 95 % interval of the
-    /// paired differences, which must be below 0. A single pair has no interval and shows no order.
+    /// The first of two methods must be smaller, run by run: what is measured is the upper end of
+    /// the 95 % interval of the paired differences, which must be below 0. A single pair has no
+    /// interval and shows no order.
     pub fn order(name: impl Into<String>, difference: &Paired) -> Self {
         Band::below(
             name,
@@ -194,7 +196,8 @@ impl Experiment {
 mod tests {
     use super::*;
 
-    /// The mean alone said that the first is smaller; the interval beside it said that nobody knows.
+    /// The mean alone said that the first is smaller; the interval beside it said that nobody
+    /// knows.
     #[test]
     fn mended3_an_order_holds_only_if_the_paired_interval_says_so() {
         let of = |differences: &[f64]| {

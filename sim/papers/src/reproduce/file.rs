@@ -1,13 +1,16 @@
-//! Prior files on real tables (`docs/prior-files.md`): newcomers with a file beside newcomers alone, and beside its twins.
+//! Prior files on real tables (`docs/prior-files.md`): newcomers with a file beside newcomers
+//! alone, and beside its twins.
 //!
-//! One run is one repetition: other newcomers, other contributors, another file. 66 contributors of ten random points, each
-//! in a unit of its own; nothing is chosen. Every ratio and difference is paired against `alone` within a repetition.
+//! One run is one repetition: other newcomers, other contributors, another file. 66 contributors of
+//! ten random points, each in a unit of its own; nothing is chosen. Every ratio and difference is
+//! paired against `alone` within a repetition.
 //!
-//! Those who made the file go on with it as well, as the sites of a campaign do: ten evaluations of a search alone, their
-//! contribution, and [`ROUNDS`] more with the file.
+//! Those who made the file go on with it as well, as the sites of a campaign do: ten evaluations of
+//! a search alone, their contribution, and [`ROUNDS`] more with the file.
 //!
-//! The twins say what the file's releases are worth: a file of noise at the same ε, one of nothing, one of studies whose
-//! points and values do not belong together, and the rival, a file of noised votes.
+//! The twins say what the file's releases are worth: a file of noise at the same ε, one of nothing,
+//! one of studies whose points and values do not belong together, and the rival, a file of noised
+//! votes.
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -51,8 +54,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
 /// Contributors of every file.
 const CONTRIBUTORS: usize = 66;
 
-/// What is expected at one ε, as mean ratios of summed regret over alone. Bands are three standard errors of ten repetitions
-/// around what was measured, rounded outwards.
+/// What is expected at one ε, as mean ratios of summed regret over alone. Bands are three standard
+/// errors of ten repetitions around what was measured, rounded outwards.
 struct Expected {
     epsilon: f64,
     /// Newcomers with the file.
@@ -296,7 +299,8 @@ mod tests {
 
     use super::*;
 
-    /// Ten repetitions in which newcomers with a file have this share of the regret of those alone, and a little more each time.
+    /// Ten repetitions in which newcomers with a file have this share of the regret of those alone,
+    /// and a little more each time.
     fn all(share: f64) -> Vec<Repetition> {
         let alone = [1.0; EVALUATIONS];
         let guided = |origin, share: f64, number: usize| {

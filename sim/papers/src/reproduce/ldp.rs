@@ -1,7 +1,8 @@
-//! Locally private optimisation (Zhou, Tan 2021): figure 2, and what happens to its claim when the widths change.
+//! Locally private optimisation (Zhou, Tan 2021): figure 2, and what happens to its claim when the
+//! widths change.
 //!
-//! Regrets are compared as ratios of means over the same functions: the function sets the scale, and its spread is
-//! larger than most differences.
+//! Regrets are compared as ratios of means over the same functions: the function sets the scale,
+//! and its spread is larger than most differences.
 
 use sordino_engine as model;
 use sordino_engine::contract::ModelError;

@@ -1,9 +1,9 @@
 //! Results of the papers, reproduced: a catalogue of experiments that judge themselves.
 //!
-//! An experiment measures and states *bands*: what is expected, what was measured, whether it holds. A band is about an
-//! ordering or a ratio that is stable over seeds, never about one digit of one run. An ordering of two methods holds if the
-//! interval of their paired differences says so. Where a paper's claim does not
-//! hold, the band says what holds instead and shows it.
+//! An experiment measures and states *bands*: what is expected, what was measured, whether it
+//! holds. A band is about an ordering or a ratio that is stable over seeds, never about one digit
+//! of one run. An ordering of two methods holds if the interval of their paired differences says
+//! so. Where a paper's claim does not hold, the band says what holds instead and shows it.
 //!
 //! | module | experiments |
 //! |---|---|

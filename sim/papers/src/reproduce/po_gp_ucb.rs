@@ -1,8 +1,9 @@
-//! PO-GP-UCB (Kharkovskii, Dai, Low 2020): tables 1–3 on draws of a Gaussian process, tables 10–12 on Branin's
-//! function. Two things not in the paper stand beside them: the attack on its Theorem 1 and a release that is private.
+//! PO-GP-UCB (Kharkovskii, Dai, Low 2020): tables 1–3 on draws of a Gaussian process, tables 10–12
+//! on Branin's function. Two things not in the paper stand beside them: the attack on its Theorem 1
+//! and a release that is private.
 //!
-//! The paper's lengthscale 1.25 is in units where the largest norm is 5: 6.25 at norm 25. Its ε of table 10 is not
-//! stated in our sources; e^2.3 satisfies both of the table's statements.
+//! The paper's lengthscale 1.25 is in units where the largest norm is 5: 6.25 at norm 25. Its ε of
+//! table 10 is not stated in our sources; e^2.3 satisfies both of the table's statements.
 
 use rayon::prelude::*;
 use sordino_core::kernel::Stationary;
@@ -106,7 +107,8 @@ impl Table {
         }
     }
 
-    /// Table and beliefs. The inputs are a public grid, so their centre and size are public constants.
+    /// Table and beliefs. The inputs are a public grid, so their centre and size are public
+    /// constants.
     fn problem(&self) -> Result<Problem, ReproduceError> {
         let (per_axis, factor) = if self.branin {
             // [−5, 10] × [0, 15]: largest norm √325 before centring; then 15 units a side.
@@ -159,8 +161,8 @@ impl Table {
     }
 }
 
-/// Simple regrets after the last query, by run and method: GP-UCB, random search, the private release, then the
-/// paper's release for every r.
+/// Simple regrets after the last query, by run and method: GP-UCB, random search, the private
+/// release, then the paper's release for every r.
 fn regrets(
     table: &Table,
     problem: &Problem,

@@ -1,7 +1,9 @@
-//! Real data of many agents, compiled in: where private sharing pays and where it does not (`docs/real-data.md`).
+//! Real data of many agents, compiled in: where private sharing pays and where it does not
+//! (`docs/real-data.md`).
 //!
-//! Bands are loose and test both sides: sharing pays over the paper's agents only if the method beats both `ts` and its
-//! pure-noise twin. `alone` and `vote` stand beside them, without a band: what is said of sharing is said against `alone`.
+//! Bands are loose and test both sides: sharing pays over the paper's agents only if the method
+//! beats both `ts` and its pure-noise twin. `alone` and `vote` stand beside them, without a band:
+//! what is said of sharing is said against `alone`.
 
 use sordino_experiment::scenario::Method;
 use sordino_experiment::scenario::method::{
@@ -74,8 +76,8 @@ fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     )
 }
 
-/// Bands on the regret of `dp-prior` over that of `ts` and of `prior-noise`, in the scenario as it is and below ε = 1;
-/// `alone` and `ts`, which release nothing, are taken from the first variant.
+/// Bands on the regret of `dp-prior` over that of `ts` and of `prior-noise`, in the scenario as it
+/// is and below ε = 1; `alone` and `ts`, which release nothing, are taken from the first variant.
 fn measured(
     scenario: &'static str,
     below_one: &'static [&'static str],

@@ -1,7 +1,7 @@
 //! Several settings of one federated scenario, compared run by run.
 //!
-//! Every variant has the scenario's seed: run i meets the same function, initial points, coins and noise in all of
-//! them, so differences may be taken pair by pair.
+//! Every variant has the scenario's seed: run i meets the same function, initial points, coins and
+//! noise in all of them, so differences may be taken pair by pair.
 
 use std::fmt::Write as _;
 
@@ -151,8 +151,9 @@ impl Comparison {
         (name, sum(first) / sum(second))
     }
 
-    /// A band on the order of two summed regrets: the first must be smaller, by more than the half width of the 95 %
-    /// interval of their paired differences. Without it, a mean that happens to be smaller is no order.
+    /// A band on the order of two summed regrets: the first must be smaller, by more than the half
+    /// width of the 95 % interval of their paired differences. Without it, a mean that happens to
+    /// be smaller is no order.
     pub fn order(&self, first: (&str, Method), second: (&str, Method)) -> Band {
         let name = format!(
             "summed {}, paired: {} minus {}, upper end of 95 %",
@@ -297,7 +298,8 @@ impl Comparison {
         }
     }
 
-    /// Summed regret over ε: one point for each variant of `dp-fts-de`, with `pure-noise` beside it.
+    /// Summed regret over ε: one point for each variant of `dp-fts-de`, with `pure-noise` beside
+    /// it.
     pub fn utility(&self) -> Chart {
         let of = |method| Self::utility_curve(self.measured.iter(), method, |loss| loss.moments);
         let curves = vec![of(method::PURE_NOISE), of(method::DP_FTS_DE)];
@@ -311,8 +313,8 @@ impl Comparison {
         )
     }
 
-    /// Summed regret over the tight ε of these methods, from left to right, and its logarithmic axis: one point for each
-    /// variant in which only the noise differs.
+    /// Summed regret over the tight ε of these methods, from left to right, and its logarithmic
+    /// axis: one point for each variant in which only the noise differs.
     pub fn against_epsilon(&self, methods: &[Method]) -> (Chart, Ruler) {
         let only_noise = |measured: &&Measured| {
             measured

@@ -1,4 +1,5 @@
-//! What an execution of a federation leaves: summary and files for programs, and what is shown of them.
+//! What an execution of a federation leaves: summary and files for programs, and what is shown of
+//! them.
 
 pub mod page;
 pub mod pictures;
@@ -20,9 +21,9 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       guarantee.\n\n```python\nimport pandas as pd\ncurves = \
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
-/// Summary and files for programs. `kept` are files that were written during the run: the ledger of all methods and the
-/// answers of a user's program; `cautions` are what a reader is warned of. With `chain`, the digests of all rounds are
-/// included.
+/// Summary and files for programs. `kept` are files that were written during the run: the ledger of
+/// all methods and the answers of a user's program; `cautions` are what a reader is warned of. With
+/// `chain`, the digests of all rounds are included.
 ///
 /// **Errors**: a transcript that cannot be written as JSON.
 pub fn record(
@@ -91,8 +92,8 @@ fn without_priors(results: &[MethodRun]) -> String {
 /// A round of one method in one run.
 type At<'r> = (&'r MethodRun, usize);
 
-/// Columns of `rounds.csv`: one line for each run, method and round. A field is empty where there is no value, and for the ε
-/// of a run that released the same as the first.
+/// Columns of `rounds.csv`: one line for each run, method and round. A field is empty where there
+/// is no value, and for the ε of a run that released the same as the first.
 fn columns<'c>(
     scenario: &'c Scenario,
     results: &'c [MethodRun],
@@ -224,7 +225,8 @@ struct Line<'a> {
     prior: Option<&'a str>,
 }
 
-/// A head line, then one line for each run and method with its digest and, if `chain`, the digests after every round.
+/// A head line, then one line for each run and method with its digest and, if `chain`, the digests
+/// after every round.
 fn transcript(
     scenario: &Scenario,
     results: &[MethodRun],

@@ -148,7 +148,8 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
     }
 }
 
-/// What the releases of a method cost at the δ in this place; without a promise the first place says so in words.
+/// What the releases of a method cost at the δ in this place; without a promise the first place
+/// says so in words.
 fn cost(method: &MethodStatistics, place: usize) -> String {
     let why = match (method.guarantee(), &method.losses) {
         (Guarantee::DifferentialPrivacy, Some(losses)) => {

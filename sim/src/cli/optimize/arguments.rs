@@ -13,15 +13,17 @@ use sordino_experiment::command_line::number::{duration, whole};
 
 /// `sordino optimize`.
 ///
-/// Asks your own command for values, one point after another, each chosen from all values so far. What was asked and
-/// answered is on the disk before anything is made of it, so a run that was killed goes on with --resume.
+/// Asks your own command for values, one point after another, each chosen from all values so far.
+/// What was asked and answered is on the disk before anything is made of it, so a run that was
+/// killed goes on with --resume.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
     /// TOML file with the parameters and their ranges; --help shows one
     #[arg(long, value_name = "FILE")]
     pub space: PathBuf,
-    /// Command that measures a point, run by `sh -c`: it gets the parameters as variables `SORDINO_<NAME>` and as one line of
-    /// JSON on standard input; the last line it prints is the value. Processes that it starts end with it
+    /// Command that measures a point, run by `sh -c`: it gets the parameters as variables
+    /// `SORDINO_<NAME>` and as one line of JSON on standard input; the last line it prints is the
+    /// value. Processes that it starts end with it
     #[arg(long, value_name = "COMMAND")]
     pub command: String,
     /// Number of values to learn, those of an earlier run included
@@ -30,8 +32,8 @@ pub struct Arguments {
     /// Seed of the first questions [default: the `seed` of the space file, or 0]
     #[arg(long, value_name = "SEED", value_parser = whole::<u64>(0, i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Number of commands at a time. A question counts those under way, so questions depend on the order in which commands
-    /// end; with one at a time they depend on the values alone
+    /// Number of commands at a time. A question counts those under way, so questions depend on the
+    /// order in which commands end; with one at a time they depend on the values alone
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u16>(1, 1024))]
     pub jobs: u16,
     /// Folder for what was asked and answered, the best point and a picture
@@ -40,17 +42,21 @@ pub struct Arguments {
     /// Go on in the folder; questions that were under way are asked again first
     #[arg(long)]
     pub resume: bool,
-    /// Prior file to begin with: what others learned of the same parameters (`sordino prior show`). Nothing is told to them. Or the
-    /// address of a campaign's file, as its server prints it: what is fetched is kept in the folder
+    /// Prior file to begin with: what others learned of the same parameters (`sordino prior show`).
+    /// Nothing is told to them. Or the address of a campaign's file, as its server prints it: what
+    /// is fetched is kept in the folder
     #[arg(long, value_name = "FILE|URL")]
     pub prior: Option<String>,
-    /// Value of a parameter that the space file calls context: the same in every question of this run
+    /// Value of a parameter that the space file calls context: the same in every question of this
+    /// run
     #[arg(long, value_name = "NAME=VALUE")]
     pub given: Vec<String>,
-    /// Kill a command that takes longer, with what it started, and count it as failed [default: none]
+    /// Kill a command that takes longer, with what it started, and count it as failed [default:
+    /// none]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time_limit: Option<Duration>,
-    /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of at most a minute
+    /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of
+    /// at most a minute
     #[arg(long, value_name = "TIMES", default_value = "3", value_parser = whole::<u32>(0, 1000))]
     pub retries: u32,
     /// Text for people or one JSON object

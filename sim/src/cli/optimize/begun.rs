@@ -1,4 +1,5 @@
-//! The prior file that a search begins with: a path, or an address, whose file is fetched once and kept in the folder.
+//! The prior file that a search begins with: a path, or an address, whose file is fetched once and
+//! kept in the folder.
 
 use std::path::Path;
 

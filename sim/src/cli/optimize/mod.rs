@@ -38,8 +38,8 @@ use folder::{Folder, result};
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Questions that may fail in a row, after all tries, before the run ends.
 const FAILED_MAX: usize = 10;
-/// The same before any question was answered, so that a command that never works is soon told of; as many as run at a time,
-/// if those are more.
+/// The same before any question was answered, so that a command that never works is soon told of;
+/// as many as run at a time, if those are more.
 const FAILED_FIRST_MAX: usize = 3;
 
 /// The end of the long help: a space file.

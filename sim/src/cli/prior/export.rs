@@ -23,8 +23,8 @@ pub struct Arguments {
     /// Language of the constants
     #[arg(long, value_enum)]
     lang: Language,
-    /// Write a list of candidates as well, both as a search reads them and in the parameters' own numbers: all points of a
-    /// space that has no more, else this many that cover it. Not in `bin`
+    /// Write a list of candidates as well, both as a search reads them and in the parameters' own
+    /// numbers: all points of a space that has no more, else this many that cover it. Not in `bin`
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1, CANDIDATES_MAX as u64))]
     candidates: Option<u32>,
 }
@@ -36,8 +36,8 @@ enum Language {
     Rust,
     /// A header with arrays
     C,
-    /// Little-endian numbers alone, for a place in flash: M and D as 32-bit numbers, lengthscale, self-test, landmarks, weights,
-    /// covariance
+    /// Little-endian numbers alone, for a place in flash: M and D as 32-bit numbers, lengthscale,
+    /// self-test, landmarks, weights, covariance
     Bin,
 }
 

@@ -15,7 +15,8 @@ const FETCHES: &str = "sordino-net";
 /// A file that is read.
 #[derive(Clone, Debug, Args)]
 pub struct OfFile {
-    /// A prior file, as `sordino prior publish` writes it, or the address of a campaign's, as its server prints it
+    /// A prior file, as `sordino prior publish` writes it, or the address of a campaign's, as its
+    /// server prints it
     #[arg(value_name = "FILE|URL")]
     pub file: String,
 }
@@ -23,7 +24,8 @@ pub struct OfFile {
 impl OfFile {
     /// The file, checked.
     ///
-    /// **Errors**: one line with path, entry and what is admissible; of an address also what the server or its key say.
+    /// **Errors**: one line with path, entry and what is admissible; of an address also what the
+    /// server or its key say.
     pub fn load(&self) -> Result<PriorFile, CliError> {
         named(&self.file)
     }
@@ -34,7 +36,8 @@ pub fn is_address(named: &str) -> bool {
     named.starts_with("https://")
 }
 
-/// The file of this path or at this address, checked; what is fetched is signed by the key that the address names.
+/// The file of this path or at this address, checked; what is fetched is signed by the key that the
+/// address names.
 ///
 /// **Errors**: no such file, one that is none, or a server that does not give it.
 pub fn named(named: &str) -> Result<PriorFile, CliError> {

@@ -30,30 +30,33 @@ const NOTHING: &str = "nothing was published";
 
 /// `sordino prior publish`.
 ///
-/// Makes a file of what many studies have in common, for those who search the same parameters next. Each study is one
-/// contributor and is protected, whatever its evaluations are; the noise is the system's.
+/// Makes a file of what many studies have in common, for those who search the same parameters next.
+/// Each study is one contributor and is protected, whatever its evaluations are; the noise is the
+/// system's.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// CSV file with the columns `study`, one for each parameter, and `value`; three evaluations of a study or more, ten are
-    /// good
+    /// CSV file with the columns `study`, one for each parameter, and `value`; three evaluations of
+    /// a study or more, ten are good
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
-    /// TOML file with the parameters and their ranges, as for `sordino optimize`. Write it without looking at the studies
+    /// TOML file with the parameters and their ranges, as for `sordino optimize`. Write it without
+    /// looking at the studies
     #[arg(long, value_name = "FILE")]
     space: PathBuf,
-    /// Privacy loss of the file: whatever an observer looks for is at most e^ε times as likely, plus δ, where a study is used
-    /// as where it counts as nothing, and the other way round
+    /// Privacy loss of the file: whatever an observer looks for is at most e^ε times as likely,
+    /// plus δ, where a study is used as where it counts as nothing, and the other way round
     #[arg(long, value_name = "E", value_parser = epsilon)]
     epsilon: f64,
-    /// The δ of that sentence; at most a tenth of 1 by the number of studies, and the same in all files of a ledger
+    /// The δ of that sentence; at most a tenth of 1 by the number of studies, and the same in all
+    /// files of a ledger
     #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     delta: f64,
-    /// Name of the data set. The ledger is for this one alone, and a second ledger for it is refused. Another name is another
-    /// budget: that both are the same data, only you know
+    /// Name of the data set. The ledger is for this one alone, and a second ledger for it is
+    /// refused. Another name is another budget: that both are the same data, only you know
     #[arg(long, value_name = "NAME")]
     dataset: String,
-    /// The most that all releases of this data set may cost together: written into a new ledger, which needs it, and
-    /// compared with that of an existing one
+    /// The most that all releases of this data set may cost together: written into a new ledger,
+    /// which needs it, and compared with that of an existing one
     #[arg(long, value_name = "E", value_parser = epsilon_max)]
     max_epsilon: Option<f64>,
     /// Number of Gaussian releases: two, or one
@@ -71,8 +74,8 @@ pub struct Arguments {
     /// Free words for the label
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
-    /// Sign the file with the key in this one (P-256, PKCS #8 in DER), which is made if it is not there. Keep it, and tell
-    /// others its fingerprint
+    /// Sign the file with the key in this one (P-256, PKCS #8 in DER), which is made if it is not
+    /// there. Keep it, and tell others its fingerprint
     #[arg(long, value_name = "FILE")]
     sign: Option<PathBuf>,
     #[command(flatten)]
@@ -155,7 +158,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     ))
 }
 
-/// Number of studies times ε below which files of the example's kind were worth nothing: `docs/prior-files.md` has the table.
+/// Number of studies times ε below which files of the example's kind were worth nothing:
+/// `docs/prior-files.md` has the table.
 const STUDIES_TIMES_EPSILON: f64 = 30.0;
 
 /// Says before anything is charged that so few studies seldom make a file that is worth something.
@@ -169,7 +173,8 @@ fn told_if_few(studies: usize, epsilon: f64) {
     }
 }
 
-/// Refuses a disk without room before anything is charged: writes as much as the file may have, and takes it away.
+/// Refuses a disk without room before anything is charged: writes as much as the file may have, and
+/// takes it away.
 fn room_for(arguments: &Arguments, parameters: usize) -> Result<(), String> {
     let m = arguments.features as usize;
     // A category of many choices has many coordinates; the label is a few kB.
@@ -186,9 +191,11 @@ fn room_for(arguments: &Arguments, parameters: usize) -> Result<(), String> {
     written.and(std::fs::remove_file(&trial)).map_err(told)
 }
 
-/// Writes the file; where its place fails after all, beside the system's temporary files, because it is paid for.
+/// Writes the file; where its place fails after all, beside the system's temporary files, because
+/// it is paid for.
 fn saved(file: &PriorFile, out: &Path) -> Result<(), CliError> {
-    // A name that somebody took in the meantime, another publication or this one's ledger, is left alone.
+    // A name that somebody took in the meantime, another publication or this one's ledger, is left
+    // alone.
     let error = match create(out, &file.to_bytes()) {
         Ok(true) => return Ok(()),
         Ok(false) => format!("{}: exists by now", out.display()),

@@ -14,8 +14,8 @@ const BYTES_MAX: u64 = 256 << 20;
 /// Columns beside the parameters.
 const COLUMNS: [&str; 2] = ["study", "value"];
 
-/// Reads the studies of a CSV file with the columns `study`, one for each parameter, and `value`; studies in the order in
-/// which they are met.
+/// Reads the studies of a CSV file with the columns `study`, one for each parameter, and `value`;
+/// studies in the order in which they are met.
 ///
 /// **Errors**: one line with file, line, column, what was found and what is admissible.
 pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
@@ -100,7 +100,8 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
     Ok(studies)
 }
 
-/// Line of the record that begins here, 1-based. Of files whose lines end with two characters the reader's own count is one less.
+/// Line of the record that begins here, 1-based. Of files whose lines end with two characters the
+/// reader's own count is one less.
 fn line_at(bytes: &[u8], begin: u64) -> usize {
     let (before, rest) = bytes.split_at(
         bytes

@@ -51,7 +51,8 @@ impl Search {
     }
 }
 
-/// `sordino privacy calibrate`: what is left out of sampling probability, noise multiplier and rounds is found.
+/// `sordino privacy calibrate`: what is left out of sampling probability, noise multiplier and
+/// rounds is found.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -154,7 +155,8 @@ fn search(question: &Question) -> Result<(&'static str, f64, f64, u32), CliError
 
 /// Finds the parameter that is left out, and checks what was found with both accountants.
 ///
-/// **Errors**: not exactly two parameters; a target that cannot be met, with the ε that comes closest.
+/// **Errors**: not exactly two parameters; a target that cannot be met, with the ε that comes
+/// closest.
 pub fn find(question: &Question) -> Result<Answer, CliError> {
     let (found, sampling_probability, noise_multiplier, rounds) = search(question)?;
     let Question {

@@ -1,4 +1,5 @@
-//! `sordino privacy compare`: ε of every accountant after the last release as a table, and over rounds as a picture.
+//! `sordino privacy compare`: ε of every accountant after the last release as a table, and over
+//! rounds as a picture.
 
 use std::path::{Path, PathBuf};
 

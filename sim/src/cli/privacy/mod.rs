@@ -36,7 +36,8 @@ enum Question {
     Delta(loss::DeltaArguments),
     /// Append the losses to the rows of a CSV file with columns q, z, steps, delta
     Table(table::Arguments),
-    /// Find the one of sampling probability, noise multiplier and rounds that is left out, for a target (ε, δ)
+    /// Find the one of sampling probability, noise multiplier and rounds that is left out, for a
+    /// target (ε, δ)
     Calibrate(calibrate::Arguments),
     /// Explain who is protected from whom in a scenario, what is not protected, and what it costs
     Explain(explain::Arguments),

@@ -1,8 +1,8 @@
 //! `sordino privacy table`: the losses of many parameters, beside them.
 //!
-//! The columns q, z, steps and delta are found by name, in any order and among others; the rows come back unchanged and
-//! in their order, with four columns appended. A loss without a finite ε is written `inf`. Nothing is written unless
-//! every row is admissible.
+//! The columns q, z, steps and delta are found by name, in any order and among others; the rows
+//! come back unchanged and in their order, with four columns appended. A loss without a finite ε is
+//! written `inf`. Nothing is written unless every row is admissible.
 
 use std::path::{Path, PathBuf};
 

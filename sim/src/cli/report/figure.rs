@@ -36,7 +36,8 @@ pub struct Sheeted {
     /// Omit the title and the text above the figure, which a caption gives
     #[arg(long)]
     pub no_title: bool,
-    /// Vertical axis of the figure [default: logarithmic where its values fall by more than a factor of thirty]
+    /// Vertical axis of the figure [default: logarithmic where its values fall by more than a
+    /// factor of thirty]
     #[arg(long, value_enum)]
     pub axis: Option<Axis>,
 }

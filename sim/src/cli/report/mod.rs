@@ -1,4 +1,5 @@
-//! `sordino report`: the page of a run folder or of a sweep, one of its pictures, one of its tables.
+//! `sordino report`: the page of a run folder or of a sweep, one of its pictures, one of its
+//! tables.
 
 use std::path::PathBuf;
 
@@ -32,7 +33,8 @@ use format::Format;
                   name of a figure is answered with those that the folder has."
 )]
 pub struct Arguments {
-    /// A run folder, of any trust model, or the folder of a sweep; if it is unfinished, the finished part is drawn
+    /// A run folder, of any trust model, or the folder of a sweep; if it is unfinished, the
+    /// finished part is drawn
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Write one picture to a file (--out) instead of the page: `regret`, `utility`, `epsilon`, …
@@ -46,8 +48,8 @@ pub struct Arguments {
     methods: Vec<String>,
     #[command(flatten)]
     sheet: figure::Sheeted,
-    /// Of a figure: svg, pdf or png [default: the ending of --out]; of a table: text, markdown, latex, csv or json
-    /// [default: text]
+    /// Of a figure: svg, pdf or png [default: the ending of --out]; of a table: text, markdown,
+    /// latex, csv or json [default: text]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// File for the figure or table, replaced if it is there

@@ -1,4 +1,5 @@
-//! `sordino report --table`: one table of a run folder or of a sweep for people, papers and programs.
+//! `sordino report --table`: one table of a run folder or of a sweep for people, papers and
+//! programs.
 
 use std::path::Path;
 

@@ -14,47 +14,49 @@ use sordino_experiment::command_line::number::{in_range, whole};
 
 /// `sordino tune`.
 ///
-/// Every candidate of a public list is evaluated; one is chosen and its score published, with differential privacy for
-/// one record of the data that the score is computed on. The training data must be public or disjoint from those records.
+/// Every candidate of a public list is evaluated; one is chosen and its score published, with
+/// differential privacy for one record of the data that the score is computed on. The training data
+/// must be public or disjoint from those records.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// Training command, run by `sh -c`; reads parameters as JSON on standard input and as `SORDINO_<NAME>`, prints the
-    /// score on the last line. Processes that it starts end with it
+    /// Training command, run by `sh -c`; reads parameters as JSON on standard input and as
+    /// `SORDINO_<NAME>`, prints the score on the last line. Processes that it starts end with it
     #[arg(long, value_name = "COMMAND")]
     pub command: String,
     /// TOML file with the parameters and their ranges; --help shows one
     #[arg(long, value_name = "FILE")]
     pub space: PathBuf,
-    /// Name of the data set that is scored. The ledger is for this one alone, and a second ledger for it is refused; also
-    /// if its name differs only in case or in the width of white space. No white space at either end, and no characters that
-    /// look like others
+    /// Name of the data set that is scored. The ledger is for this one alone, and a second ledger
+    /// for it is refused; also if its name differs only in case or in the width of white space. No
+    /// white space at either end, and no characters that look like others
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     /// Privacy loss of the whole release
     #[arg(long, value_name = "E", value_parser = epsilon)]
     pub epsilon: f64,
-    /// The most that all releases of this data set may cost together: written into a new ledger, which needs it, and
-    /// compared with that of an existing one
+    /// The most that all releases of this data set may cost together: written into a new ledger,
+    /// which needs it, and compared with that of an existing one
     #[arg(long, value_name = "E", value_parser = epsilon_max)]
     pub max_epsilon: Option<f64>,
     /// Share of epsilon spent on the score, the rest on which candidate
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = share)]
     pub value_share: f64,
-    /// Range of the score, as G for 0 to G or LOW,HIGH; scores outside are clamped. Chosen without the
-    /// data; 0 to 1 unless you say otherwise, which is told before anything runs
+    /// Range of the score, as G for 0 to G or LOW,HIGH; scores outside are clamped. Chosen without
+    /// the data; 0 to 1 unless you say otherwise, which is told before anything runs
     #[arg(long, value_name = "G|LOW,HIGH", value_parser = range, allow_hyphen_values = true)]
     pub score_range: Option<(f64, f64)>,
-    /// YOUR PROMISE, which nothing here can check: the score is a mean over this many records, each clamped to the range,
-    /// so that one record moves it by at most (range)/(records). Without it one record may move the score through the
-    /// whole range
+    /// YOUR PROMISE, which nothing here can check: the score is a mean over this many records, each
+    /// clamped to the range, so that one record moves it by at most (range)/(records). Without it
+    /// one record may move the score through the whole range
     #[arg(long, value_name = "M", value_parser = whole::<u32>(1, u64::from(u32::MAX)))]
     pub records: Option<u32>,
-    /// How the score is printed: a number, or a fraction COUNT/M with the M of --records, which is exact
+    /// How the score is printed: a number, or a fraction COUNT/M with the M of --records, which is
+    /// exact
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub score: ScoreForm,
-    /// With --records: every score is printed with at least this many decimals, zeros included; one with fewer is a
-    /// failed candidate. At least, and by default, the fewest whose last place is not above (range)/(records); more
-    /// of them need less noise
+    /// With --records: every score is printed with at least this many decimals, zeros included; one
+    /// with fewer is a failed candidate. At least, and by default, the fewest whose last place is
+    /// not above (range)/(records); more of them need less noise
     #[arg(long, value_name = "D", value_parser = whole::<u32>(0, 300))]
     pub decimals: Option<u32>,
     /// Lower scores are better; without it larger ones are
@@ -75,8 +77,9 @@ pub struct Arguments {
     /// Write the result, as JSON, to this new file as well
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Let the command's standard error through and say which candidate failed and how. Both are facts about the data
-    /// that nothing accounts for (scores, exit codes the data may choose): for your eyes, not for publication
+    /// Let the command's standard error through and say which candidate failed and how. Both are
+    /// facts about the data that nothing accounts for (scores, exit codes the data may choose): for
+    /// your eyes, not for publication
     #[arg(long)]
     pub show_errors: bool,
     /// Text for people or one JSON object
@@ -200,7 +203,8 @@ impl Arguments {
             }
             _ => ScoreScale::opaque(low, high),
         };
-        // Both shares are rounded down to multiples of 2⁻²⁰: their sum never exceeds what was asked for.
+        // Both shares are rounded down to multiples of 2⁻²⁰: their sum never exceeds what was asked
+        // for.
         let value = Epsilon::new(self.epsilon * self.value_share).map_err(CliError::input)?;
         let candidate = Epsilon::new(self.epsilon - value.value()).map_err(CliError::input)?;
         let failure = match self.on_failure {

@@ -7,9 +7,9 @@
 //! | [`sordino_host::tune`] | candidates, commands, scores, signals |
 //! | [`sordino_host::ledger`] | the ledger on disk |
 //!
-//! Standard output carries the release and nothing else; progress on standard error shows counts: neither scores nor, as
-//! long as `--show-errors` is not given, which candidate failed and how. The guarantee is that of
-//! [`sordino_core::output::worst_case`], and its table says what it rests on.
+//! Standard output carries the release and nothing else; progress on standard error shows counts:
+//! neither scores nor, as long as `--show-errors` is not given, which candidate failed and how. The
+//! guarantee is that of [`sordino_core::output::worst_case`], and its table says what it rests on.
 
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ pub use arguments::Arguments;
 pub use told::PRECONDITION;
 use told::{Release, announce, publish};
 
-/// The δ that all releases of a data set may spend: 1e-300 each, and only beyond about 1024/ε records.
+/// The δ that all releases of a data set may spend: 1e-300 each, and only beyond about 1024/ε
+/// records.
 const DELTA_MAX: f64 = 1e-290;
 
 /// The end of the long help: the precondition, and a space file.
@@ -72,7 +73,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         jobs: arguments.jobs.into(),
     };
     let told = |done: usize, failure: Option<&Failure>| {
-        // Which one failed and how may depend on a record: by default the line is that of a success.
+        // Which one failed and how may depend on a record: by default the line is that of a
+        // success.
         let told = failure
             .filter(|_| arguments.show_errors)
             .map(|failure| format!("; this one {failure}"));

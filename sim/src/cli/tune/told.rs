@@ -1,4 +1,5 @@
-//! What `sordino tune` tells: before anything runs, and at the end. Public constants and the release, nothing else.
+//! What `sordino tune` tells: before anything runs, and at the end. Public constants and the
+//! release, nothing else.
 
 use serde_json::json;
 use sordino_core::output::WorstCase;

@@ -1,4 +1,5 @@
-//! The server that the emulator plays for a site of a campaign: its releases, what they are made with and its file are made up.
+//! The server that the emulator plays for a site of a campaign: its releases, what they are made
+//! with and its file are made up.
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Agreement;

@@ -1,5 +1,5 @@
-//! The time, for an agent whose server says when to come back. Here nothing takes any, and sleep is the only thing that
-//! moves the clock; on a board it is embassy-time's.
+//! The time, for an agent whose server says when to come back. Here nothing takes any, and sleep is
+//! the only thing that moves the clock; on a board it is embassy-time's.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

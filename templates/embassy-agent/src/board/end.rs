@@ -38,7 +38,8 @@ pub fn done(party: &str, count: u32) {
 #[cfg(target_arch = "riscv32")]
 pub fn done(_party: &str, _count: u32) {}
 
-/// What a member or a site ended with. The emulator says it, to be compared with what a host ends with.
+/// What a member or a site ended with. The emulator says it, to be compared with what a host ends
+/// with.
 #[cfg(all(feature = "agent", any(member, site), target_arch = "arm"))]
 pub fn learned(end: sordino_core::digest::Digest) {
     let who = if cfg!(site) { "site" } else { "member" };

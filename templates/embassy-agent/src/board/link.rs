@@ -43,7 +43,8 @@ pub enum Answer {
     /// What was asked for, a frame.
     #[cfg(site)]
     Frame(Frame),
-    /// The place that came with the question, and how many bytes are in it: none where there is no file, 0 where the way was lost.
+    /// The place that came with the question, and how many bytes are in it: none where there is no
+    /// file, 0 where the way was lost.
     #[cfg(site)]
     File(&'static mut [u8], Option<usize>),
     /// What became of a frame that was given; `NotYou` also where a frame was asked for.
@@ -71,8 +72,8 @@ pub async fn ask(link: &Link, request: Request) -> Answer {
     link.down.receive().await
 }
 
-/// A server by the rules of sordino-net, which judges messages with the same code; the other agents are silent, so that a
-/// round ends with this one's answer.
+/// A server by the rules of sordino-net, which judges messages with the same code; the other agents
+/// are silent, so that a round ends with this one's answer.
 struct Server<'a> {
     exchange: ServerExchange<&'a mut [u8]>,
     /// Digests after 0, 1, … frames.

@@ -1,5 +1,5 @@
-//! What the server of the emulator's campaign says: numbers that are made up, by these formulas. A host computes with the same
-//! file what the device must end with.
+//! What the server of the emulator's campaign says: numbers that are made up, by these formulas. A
+//! host computes with the same file what the device must end with.
 
 /// What a release is made with: κ, C, M weights.
 pub fn opening(release: u32, out: &mut [f64]) {

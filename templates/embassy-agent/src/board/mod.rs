@@ -1,4 +1,5 @@
-//! The board: what you replace. Here: a flash in memory, a sensor that is a function, a server that is a task.
+//! The board: what you replace. Here: a flash in memory, a sensor that is a function, a server that
+//! is a task.
 //!
 //! | here | on your board |
 //! |---|---|
@@ -54,7 +55,8 @@ use releases as served;
 #[cfg(all(feature = "agent", not(any(member, site))))]
 use vectors as served;
 
-/// A party's part of the flash. Each has a flash of its own here; on one chip, give each **another range**.
+/// A party's part of the flash. Each has a flash of its own here; on one chip, give each **another
+/// range**.
 pub fn store(agreement: Digest) -> Store<Nor, impl CacheImpl<u16>> {
     const RANGE: MapConfig<Nor> = MapConfig::new(0..nor::LEN);
     Store::new(
@@ -74,8 +76,9 @@ pub fn seed() -> u64 {
     1
 }
 
-/// The secret half of the key of this device's masks. With the same secret and without its attempts a mask would serve twice,
-/// so a new one is drawn whenever the flash is erased. Its public half is told to the leader as the device enrols.
+/// The secret half of the key of this device's masks. With the same secret and without its attempts
+/// a mask would serve twice, so a new one is drawn whenever the flash is erased. Its public half is
+/// told to the leader as the device enrols.
 #[cfg(all(feature = "agent", two_servers))]
 pub fn secret() -> [u8; 32] {
     [1; 32]

@@ -1,5 +1,6 @@
-//! The server that a member's emulator plays, one or two: contributions are summed, charged, noised and learned by core's own
-//! machines, as sordino-net calls them. Its noise is simulated, from seeds that a host can repeat.
+//! The server that a member's emulator plays, one or two: contributions are summed, charged, noised
+//! and learned by core's own machines, as sordino-net calls them. Its noise is simulated, from
+//! seeds that a host can repeat.
 
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::{

@@ -1,14 +1,16 @@
-//! Rules about what is built with what: resolved features, the pinned library of functions, the toolchain.
+//! Rules about what is built with what: resolved features, the pinned library of functions, the
+//! toolchain.
 
 use std::process::Command;
 
 use super::source::{root, sources};
 
-/// `cargo run --release` on a fresh clone builds at most this many crates of others; 13 of them are X25519, HKDF and
-/// ChaCha20.
+/// `cargo run --release` on a fresh clone builds at most this many crates of others; 13 of them are
+/// X25519, HKDF and ChaCha20.
 const CRATES_MAX: usize = 115;
 
-/// Lines of `cargo tree -e features`: no `std` of a crate that would then compute with the system's library.
+/// Lines of `cargo tree -e features`: no `std` of a crate that would then compute with the system's
+/// library.
 fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {
     let mut complaints = Vec::new();
     for name in crates {
@@ -25,8 +27,9 @@ fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {
     complaints
 }
 
-/// Crates of a `cargo tree --prefix none`: names with their versions, each once. Ours do not count, and a crate that is
-/// built for the program and for a build script or macro as well counts once, as cargo lists it.
+/// Crates of a `cargo tree --prefix none`: names with their versions, each once. Ours do not count,
+/// and a crate that is built for the program and for a build script or macro as well counts once,
+/// as cargo lists it.
 fn crates(tree: &str) -> usize {
     let foreign = tree.lines().filter(|line| !line.starts_with("sordino-"));
     let names = foreign.map(|line| line.split(' ').take(2).collect::<Vec<_>>());
@@ -103,8 +106,9 @@ fn cargo(command: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn dependencies_cannot_change_the_bits() {
-    // In core's own graph neither may reach std; in the whole program nalgebra may not (it would pick SIMD kernels at
-    // run time) and must call libm by name, which makes it indifferent to num-traits.
+    // In core's own graph neither may reach std; in the whole program nalgebra may not (it would
+    // pick SIMD kernels at run time) and must call libm by name, which makes it indifferent to
+    // num-traits.
     let own = cargo_tree(&[
         "-p",
         "sordino-core",
@@ -122,9 +126,11 @@ fn dependencies_cannot_change_the_bits() {
         "-e",
         "features,normal",
     ]);
-    // What a real federation adds is computed with the same library: nothing of the network may switch on `std` there.
+    // What a real federation adds is computed with the same library: nothing of the network may
+    // switch on `std` there.
     let net = cargo_tree(&["-p", "sordino-net", "-e", "features,normal"]);
-    // The same of the cluster, which computes the same federations: TCP alone, because zenoh's TLS would switch it on.
+    // The same of the cluster, which computes the same federations: TCP alone, because zenoh's TLS
+    // would switch it on.
     let cluster = cargo_tree(&["-p", "sordino-cluster", "-e", "features,normal"]);
     let matrices = ["nalgebra", "simba"];
     let numbers = ["nalgebra", "simba", "num-traits", "num-complex"];
@@ -164,8 +170,8 @@ fn dependencies_cannot_change_the_bits() {
 
 #[test]
 fn no_member_switches_on_the_systems_functions() {
-    // As each would be built alone and tested: with `std` these take exp, ln and sin from the system, whose last bits
-    // differ between machines.
+    // As each would be built alone and tested: with `std` these take exp, ln and sin from the
+    // system, whose last bits differ between machines.
     let numbers = ["num-traits", "nalgebra", "simba", "num-complex"];
     let check = |member: &str, edges: &str| -> Vec<String> {
         let tree = cargo_tree(&["-p", member, "--all-features", "-e", edges]);
@@ -230,7 +236,8 @@ fn check_locks(own: &str, whole: &str) -> Vec<String> {
     locked(own).into_iter().filter_map(differs).collect()
 }
 
-/// Whoever builds a wheel fetches what its lock names: 161 packages of others at most, where all of the repository are 500.
+/// Whoever builds a wheel fetches what its lock names: 161 packages of others at most, where all of
+/// the repository are 500.
 const WHEEL_MAX: usize = 161;
 
 #[test]
@@ -246,7 +253,8 @@ fn mended3_the_wheel_has_a_lock_of_its_own_with_the_versions_of_the_repository()
         count > 50 && count <= WHEEL_MAX,
         "{count} packages, at most {WHEEL_MAX}"
     );
-    // It is what cargo would write: nothing is missing, nothing is left over. A fresh machine fetches what it names first.
+    // It is what cargo would write: nothing is missing, nothing is left over. A fresh machine
+    // fetches what it names first.
     let manifest = ["--manifest-path", "python/Cargo.toml"];
     cargo(
         "metadata",

@@ -70,7 +70,8 @@ fn has_else(lines: &[&str], at: usize) -> bool {
     end.is_some_and(|line| line.trim_start().starts_with("} else"))
 }
 
-/// An error that wraps another hands its cause on: no empty `impl Error` beside a variant that holds an error.
+/// An error that wraps another hands its cause on: no empty `impl Error` beside a variant that
+/// holds an error.
 fn check_sources(path: &str, text: &str) -> Vec<String> {
     let code = shipped(path, text);
     let empty = code

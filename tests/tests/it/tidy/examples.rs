@@ -1,5 +1,6 @@
-//! What the front door needs: an example at every type that somebody calls, and at every public module, or a sentence
-//! that leads to one. Read from the text, so that no rustdoc runs; that the examples hold is the doctests' business.
+//! What the front door needs: an example at every type that somebody calls, and at every public
+//! module, or a sentence that leads to one. Read from the text, so that no rustdoc runs; that the
+//! examples hold is the doctests' business.
 
 use super::source::{occurrences, sources};
 
@@ -65,13 +66,15 @@ impl Documented {
         })
     }
 
-    /// The folder of the module whose doc `the module` means: its own if it is one, else the one it is re-exported by.
+    /// The folder of the module whose doc `the module` means: its own if it is one, else the one it
+    /// is re-exported by.
     fn module(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 }
 
-/// The doc of a file's module, and of every public type at its margin or made by a macro of its own.
+/// The doc of a file's module, and of every public type at its margin or made by a macro of its
+/// own.
 fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
     // An equation in a file of its own stands between the lines.
     let line = |line: &str| match line.strip_prefix("//!") {
@@ -165,8 +168,8 @@ fn public_modules(files: &[(String, String)]) -> Vec<&(String, String)> {
     found
 }
 
-/// Whether the doc has an example of its own, or a pointer to one. `named`: the example must use the name, because a
-/// type is shown by code that has it in it.
+/// Whether the doc has an example of its own, or a pointer to one. `named`: the example must use
+/// the name, because a type is shown by code that has it in it.
 fn shown(item: &Documented, types: &[Documented], modules: &[Documented], named: bool) -> bool {
     if !item.example().is_empty() {
         return true;
@@ -266,7 +269,8 @@ fn what_shows_nothing_is_reported() {
     );
     assert_eq!(check_examples(&of_one_module(&good)), Vec::<String>::new());
     let bad = [
-        // No example at all, an example that is not to compile, a pointer to nothing, and to what does not show it.
+        // No example at all, an example that is not to compile, a pointer to nothing, and to what
+        // does not show it.
         good.replace("///\n/// **Example**: that of [`A`].\npub enum", "pub enum"),
         format!("{good}/// Words.\n///\n/// ```compile_fail\n/// C;\n/// ```\npub struct C;\n"),
         format!("{good}/// Words.\n///\n/// **Example**: that of [`Nowhere`].\npub trait C {{}}\n"),

@@ -1,9 +1,9 @@
-//! The floors of every package: which rooms there are, which of them a room may use; no circle, neither of rooms nor
-//! of files.
+//! The floors of every package: which rooms there are, which of them a room may use; no circle,
+//! neither of rooms nor of files.
 //!
-//! A file uses another if it names something that is defined there. A re-export is no use, and a name is followed
-//! through re-exports to the file that defines it: the traits of a folder may stand in its `mod.rs` while that hands
-//! out what its files hold.
+//! A file uses another if it names something that is defined there. A re-export is no use, and a
+//! name is followed through re-exports to the file that defines it: the traits of a folder may
+//! stand in its `mod.rs` while that hands out what its files hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ use sordino_tests::houses::{HOUSES, House};
 
 use super::source::{shipped, sources, used_modules};
 
-/// Learning and privacy do not know each other, whatever their order: (room of core, what it must not use).
+/// Learning and privacy do not know each other, whatever their order: (room of core, what it must
+/// not use).
 const STRANGERS: &[(&str, &[&str])] = &[
     (
         "privacy",
@@ -306,10 +307,12 @@ fn begins(code: &str, module: &str) -> bool {
         .any(|(at, _)| !code[..at].ends_with(word))
 }
 
-/// Sources that still hold a circle each. The firmware's stands in what it measures of itself: its numbers move with it.
+/// Sources that still hold a circle each. The firmware's stands in what it measures of itself: its
+/// numbers move with it.
 const CIRCULAR: &[&str] = &["firmware-example/src/", "python/src/"];
 
-/// The folders of modules: sources and examples of every package, whether it has a list of floors or not.
+/// The folders of modules: sources and examples of every package, whether it has a list of floors
+/// or not.
 fn folders(files: &[(String, String)]) -> BTreeSet<&str> {
     let end = |path: &str| {
         let ends = ["/src/", "/examples/"]

@@ -1,5 +1,5 @@
-//! How long a function may be and how short the text above an item: counted in tokens, so that strings, macros and
-//! comments are what the compiler takes them for.
+//! How long a function may be and how short the text above an item: counted in tokens, so that
+//! strings, macros and comments are what the compiler takes them for.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -30,7 +30,8 @@ fn is_punct(tree: Option<&TokenTree>, character: char) -> bool {
     matches!(tree, Some(TokenTree::Punct(punct)) if punct.as_char() == character)
 }
 
-/// `fn name` … `{}`: its name, first line and number of lines; nothing of pointers and of functions without a body.
+/// `fn name` … `{}`: its name, first line and number of lines; nothing of pointers and of functions
+/// without a body.
 fn function(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
     let [TokenTree::Ident(keyword), TokenTree::Ident(name), rest @ ..] = trees else {
         return None;
@@ -64,7 +65,8 @@ fn check_functions(path: &str, text: &str) -> Vec<String> {
     complaints
 }
 
-/// One line of a doc comment, `///`, `//!` or as the attribute that both are: its text, its line and its trees.
+/// One line of a doc comment, `///`, `//!` or as the attribute that both are: its text, its line
+/// and its trees.
 fn doc_line(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
     if !is_punct(trees.first(), '#') {
         return None;
@@ -115,7 +117,8 @@ fn check_docs(path: &str, text: &str) -> Vec<String> {
                 "{path}:{line}: `{whole}`: fewer than {DOC_CHARACTERS_MIN} characters"
             ));
         }
-        // The trees after the first, and those inside of every attribute: the doc's brackets hold three each.
+        // The trees after the first, and those inside of every attribute: the doc's brackets hold
+        // three each.
         passed = trees[..at]
             .iter()
             .map(|tree| 1 + inside(tree))

@@ -1,4 +1,5 @@
-//! Reading Rust text well enough for the rules: files, code without comments and tests, paths, words.
+//! Reading Rust text well enough for the rules: files, code without comments and tests, paths,
+//! words.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +64,8 @@ pub fn code(text: &str) -> String {
     text.lines().map(|line| without(line) + "\n").collect()
 }
 
-/// The code outside `#[cfg(test)]` items and files named `tests.rs` or in a folder `tests` of theirs; relies on rustfmt: an item ends at the brace of its own indentation.
+/// The code outside `#[cfg(test)]` items and files named `tests.rs` or in a folder `tests` of
+/// theirs; relies on rustfmt: an item ends at the brace of its own indentation.
 pub fn shipped(path: &str, text: &str) -> String {
     if path.ends_with("/tests.rs") || (path.contains("/src/") && path.contains("/tests/")) {
         return String::new();
@@ -88,8 +90,8 @@ pub fn shipped(path: &str, text: &str) -> String {
     out
 }
 
-/// The first path segment after every `crate::`, one by one also from braces, with its line; `super::` chains that
-/// leave the module count too. `inner` is the path below `src/`.
+/// The first path segment after every `crate::`, one by one also from braces, with its line;
+/// `super::` chains that leave the module count too. `inner` is the path below `src/`.
 pub fn used_modules(inner: &str, code: &str) -> Vec<(usize, String)> {
     let depth =
         inner.matches('/').count() + usize::from(!inner.ends_with("mod.rs") && inner.contains('/'));

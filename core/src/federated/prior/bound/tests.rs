@@ -125,8 +125,8 @@ fn noised<T: Scalar>(encoding: &JointVectors, mut sums: Vec<i64>, stream: u64) -
     .to_vec()
 }
 
-/// All agents at the bound in one direction, through the encoding, and noise that is as long as it is once in 10¹⁷ releases, in
-/// the same direction and rounded away from zero.
+/// All agents at the bound in one direction, through the encoding, and noise that is as long as it
+/// is once in 10¹⁷ releases, in the same direction and rounded away from zero.
 fn extreme<T: Scalar>(encoding: &JointVectors) -> Vec<T> {
     let grid: &GridGaussian = encoding.mechanism().unwrap();
     let unit = grid.decode_unit(encoding.l2_sensitivity()).unwrap();
@@ -171,7 +171,8 @@ fn honest_releases_are_taken<T: Scalar>() {
             Ok(()),
             "{case:?}"
         );
-        // Negative controls: nothing is to spare but the rounding, and one agent fewer would not have been enough.
+        // Negative controls: nothing is to spare but the rounding, and one agent fewer would not
+        // have been enough.
         assert!(
             longest > 0.99 * bound(agents, &terms, noise_std),
             "{case:?}: {longest}"

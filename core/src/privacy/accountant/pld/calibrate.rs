@@ -1,9 +1,10 @@
-//! From a target (ε, δ) back to parameters by the tight accountant; what is returned meets the target by its word.
+//! From a target (ε, δ) back to parameters by the tight accountant; what is returned meets the
+//! target by its word.
 //!
-//! The Rényi accountant's answer ([`crate::privacy::calibrate`]) is the start: it is a bound too, so it meets the
-//! target already. The search goes from there towards less noise, more rounds or more agents, and the end that was
-//! *seen* to meet the target is returned: [`noise_multiplier`] the smallest and [`sampling_probability`] the largest, both
-//! 1e-4 fine; [`rounds`] the most.
+//! The Rényi accountant's answer ([`crate::privacy::calibrate`]) is the start: it is a bound too,
+//! so it meets the target already. The search goes from there towards less noise, more rounds or
+//! more agents, and the end that was *seen* to meet the target is returned: [`noise_multiplier`]
+//! the smallest and [`sampling_probability`] the largest, both 1e-4 fine; [`rounds`] the most.
 //!
 //! **Cost**: 20 to 40 evaluations of the accountant.
 //!

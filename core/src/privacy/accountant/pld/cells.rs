@@ -1,8 +1,10 @@
-//! Losses of one release as masses on a grid: each cell's P- and Q-mass split onto its ends so that both are kept.
+//! Losses of one release as masses on a grid: each cell's P- and Q-mass split onto its ends so that
+//! both are kept.
 //!
-//! Cells need not be equally wide for that. Where hardly any (tilted) mass is left above, they span several steps: a
-//! release of q = 0.01 at T = 10,000 has 700 cells in place of 13,000, and the log moment gains 3 % of its error. No cell
-//! is wider than half of 1/λ: across a wider one the tilt grows e-fold, and a chord would lift mass by e^(λ·width).
+//! Cells need not be equally wide for that. Where hardly any (tilted) mass is left above, they span
+//! several steps: a release of q = 0.01 at T = 10,000 has 700 cells in place of 13,000, and the log
+//! moment gains 3 % of its error. No cell is wider than half of 1/λ: across a wider one the tilt
+//! grows e-fold, and a chord would lift mass by e^(λ·width).
 
 #![cfg(feature = "alloc")]
 
@@ -14,8 +16,9 @@ use super::kinds::Kind;
 use super::masses::{Cell, Pmf, Tail, Weight, between, fraction, split};
 use super::opposed;
 
-/// How many standard deviations of one release are kept, so that at most `mass` is given up to infinity: the least x with
-/// q·Φ(−x) + (1 − q)·Φ(−x − 1/z) ≤ mass. That it is the least is no matter of the guarantee: what is given up is counted.
+/// How many standard deviations of one release are kept, so that at most `mass` is given up to
+/// infinity: the least x with q·Φ(−x) + (1 − q)·Φ(−x − 1/z) ≤ mass. That it is the least is no
+/// matter of the guarantee: what is given up is counted.
 pub(super) fn reach(kind: Kind, mass: f64) -> f64 {
     let (q, z) = match kind {
         Kind::Gaussian { z } => (1.0, z),
@@ -98,7 +101,8 @@ struct Edge {
     inside: Tail,
 }
 
-/// Cells of L = ln(1 − q + q·e^((2x−1)/(2z²))), under the mixture (remove) and of −L under the Gaussian (add).
+/// Cells of L = ln(1 − q + q·e^((2x−1)/(2z²))), under the mixture (remove) and of −L under the
+/// Gaussian (add).
 fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [Pmf; 2] {
     let variance = z * z;
     let top = (1.0 + 2.0 * reach * z) / (2.0 * variance);
@@ -139,7 +143,8 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
     let widest = weight.widest(step);
     let (mut low, mut at) = (edge(first), first);
     let (mut remove, mut add) = (vec![(first, 0.0)], vec![(-first, 0.0)]);
-    // What lies below the first edge (q = 1 only): up to it in one direction, infinite loss in the other.
+    // What lies below the first edge (q = 1 only): up to it in one direction, infinite loss in the
+    // other.
     remove[0].1 = (1.0 - q) * low.outside.below() + q * low.inside.below();
     let add_infinity = if q == 1.0 { low.outside.below() } else { 0.0 };
     while at < last {

@@ -10,8 +10,8 @@ use crate::privacy::event::{Event, NeighboringRelation};
 
 /// Remembers the events, equal neighbours as one with its count, and convolves them when asked.
 ///
-/// **Cost**: composing is free; ε costs what [`super::epsilon`] does, about a millisecond for equal rounds, and δ twenty
-/// times that. Nothing is kept between two questions.
+/// **Cost**: composing is free; ε costs what [`super::epsilon`] does, about a millisecond for equal
+/// rounds, and δ twenty times that. Nothing is kept between two questions.
 ///
 /// ```
 /// use sordino_core::privacy::accountant::{Accountant, PldAccountant, Quality, RdpAccountant};

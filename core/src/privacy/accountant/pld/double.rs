@@ -1,11 +1,14 @@
-//! Numbers of the transform: `f64`, and pairs of them for losses that one `f64` cannot tell from its rounding.
+//! Numbers of the transform: `f64`, and pairs of them for losses that one `f64` cannot tell from
+//! its rounding.
 //!
-//! At q = 10⁻⁴ and δ = 10⁻¹⁰ no tilt helps: almost all mass stays where nobody was selected, and δ is 10⁻¹⁰ of it. A
-//! proven bound on the rounding of a transform in `f64` is 10⁻¹²; in pairs it is 10⁻²⁸.
+//! At q = 10⁻⁴ and δ = 10⁻¹⁰ no tilt helps: almost all mass stays where nobody was selected, and δ
+//! is 10⁻¹⁰ of it. A proven bound on the rounding of a transform in `f64` is 10⁻¹²; in pairs it is
+//! 10⁻²⁸.
 //!
-//! **Numerics**: the sum of two pairs is right to 3·2⁻¹⁰⁶, the product to 8·2⁻¹⁰⁶, both relative to the result (Joldes,
-//! Muller, Popescu 2017, Algorithms 6 and 10); 2⁻¹⁰⁰ covers both, and what a complex product makes of them. Products of
-//! two `f64` are split after Dekker 1971: no fused operation, the same bits everywhere.
+//! **Numerics**: the sum of two pairs is right to 3·2⁻¹⁰⁶, the product to 8·2⁻¹⁰⁶, both relative to
+//! the result (Joldes, Muller, Popescu 2017, Algorithms 6 and 10); 2⁻¹⁰⁰ covers both, and what a
+//! complex product makes of them. Products of two `f64` are split after Dekker 1971: no fused
+//! operation, the same bits everywhere.
 //!
 //! **Example**: that of [`Double`].
 
@@ -172,7 +175,8 @@ impl Real for Double {
     }
     fn roots(k: u32, count: usize) -> (Vec<[Self; 2]>, f64) {
         let one = Self::from_f64(1.0);
-        // −2π/2ᵏ by halving: cos(x/2) = √((1 + cos x)/2), sin(x/2) = sin x/(2 cos(x/2)), from a quarter turn.
+        // −2π/2ᵏ by halving: cos(x/2) = √((1 + cos x)/2), sin(x/2) = sin x/(2 cos(x/2)), from a
+        // quarter turn.
         let (mut cos, mut sin) = (Self::default(), -one);
         match k {
             0 => (cos, sin) = (one, Self::default()),
@@ -189,7 +193,8 @@ impl Real for Double {
             roots.push(at);
             at = [at[0] * cos - at[1] * sin, at[0] * sin + at[1] * cos];
         }
-        // Six operations a halving, k of them; the first root's error and a product's for each step of the table.
+        // Six operations a halving, k of them; the first root's error and a product's for each step
+        // of the table.
         (
             roots,
             (6.0 * f64::from(k) + 6.0) * count as f64 * Self::UNIT,

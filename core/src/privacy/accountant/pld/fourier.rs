@@ -1,19 +1,22 @@
 //! The discrete Fourier transform of real sequences whose length is a power of two.
 //!
-//! Our own for three reasons. A guarantee needs a *proven* bound on rounding, and the one below is derived for these
-//! butterflies and these roots; libraries state none. Where `f64` cannot tell a loss from its rounding the transform runs
-//! on pairs ([`super::double`]), roots included; libraries that are generic make their roots in `f64`. And rustfft needs
-//! `std` and switches on num-traits' `std` in its tree, for nalgebra as well and thus for everything that computes. (That
-//! libraries choose vector instructions at run time would be no reason: rustfft's scalar planner does not.)
+//! Our own for three reasons. A guarantee needs a *proven* bound on rounding, and the one below is
+//! derived for these butterflies and these roots; libraries state none. Where `f64` cannot tell a
+//! loss from its rounding the transform runs on pairs ([`super::double`]), roots included;
+//! libraries that are generic make their roots in `f64`. And rustfft needs `std` and switches on
+//! num-traits' `std` in its tree, for nalgebra as well and thus for everything that computes. (That
+//! libraries choose vector instructions at run time would be no reason: rustfft's scalar planner
+//! does not.)
 //!
-//! **Method**: Stockham's self-sorting radix 4, then radix 2 where a factor is left; a real sequence of n numbers is
-//! one complex sequence of n/2.
+//! **Method**: Stockham's self-sorting radix 4, then radix 2 where a factor is left; a real
+//! sequence of n numbers is one complex sequence of n/2.
 //!
-//! **Numerics**: a bound on the relative error in the 2-norm, after Higham 2002, Theorem 24.2, u the error of one
-//! operation. A root is a product of two from tables, its square and cube products of it, each with √5u of its own (Brent,
-//! Percival, Zimmermann 2007): with tables good to t, below 3(2t + √5u) + 2√5u = 6t + 12u. A pass of radix 4 is
-//! orthogonal but for a factor, so the errors of passes add: 2u for two layers of additions, roots, and √5u for the
-//! products. Splitting the two halves, roots and three additions on both parts: at most √2(2t + 8u) of the norm.
+//! **Numerics**: a bound on the relative error in the 2-norm, after Higham 2002, Theorem 24.2, u
+//! the error of one operation. A root is a product of two from tables, its square and cube products
+//! of it, each with √5u of its own (Brent, Percival, Zimmermann 2007): with tables good to t, below
+//! 3(2t + √5u) + 2√5u = 6t + 12u. A pass of radix 4 is orthogonal but for a factor, so the errors
+//! of passes add: 2u for two layers of additions, roots, and √5u for the products. Splitting the
+//! two halves, roots and three additions on both parts: at most √2(2t + 8u) of the norm.
 //! [`Plan::error`] is their sum.
 //!
 //! **Example**: that of [`Plan`].
@@ -257,7 +260,8 @@ impl<F: Real> Plan<F> {
     }
 }
 
-/// One pass: n points in steps of s, four quarters combined. `roots` are those of twice the whole length.
+/// One pass: n points in steps of s, four quarters combined. `roots` are those of twice the whole
+/// length.
 fn radix_4<F: Real>(
     from: &[Complex<F>],
     to: &mut [Complex<F>],

@@ -17,7 +17,8 @@ pub(super) enum Direction {
     Add,
 }
 
-/// The tilts at which one direction is read: by one number each, and by pairs of them where that does not suffice.
+/// The tilts at which one direction is read: by one number each, and by pairs of them where that
+/// does not suffice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tilts {
     plain: Option<f64>,
@@ -137,8 +138,8 @@ impl Grid {
         options: &Options,
         bound: f64,
     ) -> Option<Reading> {
-        // The answer may lie so far below the tilted bulk that the bound on rounding covers it: a smaller tilt, then pairs
-        // of numbers.
+        // The answer may lie so far below the tilted bulk that the bound on rounding covers it: a
+        // smaller tilt, then pairs of numbers.
         for (pairs, tilt, attempts) in [(false, tilts.plain, 3), (true, Some(tilts.pairs), 12)] {
             let Some(mut tilt) = tilt else { continue };
             for attempt in 0..attempts {
@@ -269,7 +270,8 @@ impl Grid {
         Scalar::min(scale.delta_at(&spectrum, 0).0, 1.0)
     }
 
-    /// δ·e^(λε − K) against what it is at the answer of a normal sum: far below one if δ sits far from the tilted bulk.
+    /// δ·e^(λε − K) against what it is at the answer of a normal sum: far below one if δ sits far
+    /// from the tilted bulk.
     pub(super) fn level(&self, direction: Direction, tilt: f64, delta: f64, epsilon: f64) -> f64 {
         let centre = self.moment(direction, tilt);
         let ln = Scalar::ln(delta) + tilt * epsilon - centre.value;
@@ -279,10 +281,12 @@ impl Grid {
         ))
     }
 
-    /// The tilts for which the windows are shortest, after an answer was found by `tilts` in a window that is no short one.
+    /// The tilts for which the windows are shortest, after an answer was found by `tilts` in a
+    /// window that is no short one.
     ///
-    /// The tilt of the best Rényi order is a bad one where that order owes its loss to rare large losses and δ does not: the
-    /// window must then reach up to them. A tilt may go so far that the level stays above what rounding covers.
+    /// The tilt of the best Rényi order is a bad one where that order owes its loss to rare large
+    /// losses and δ does not: the window must then reach up to them. A tilt may go so far that the
+    /// level stays above what rounding covers.
     pub(super) fn shorter(
         &self,
         direction: Direction,
@@ -316,8 +320,8 @@ impl Grid {
         best
     }
 
-    /// Length of a window that is long enough to be accurate at `answer`, where δ·e^(λε − K) is `level`. It is no matter
-    /// of the guarantee.
+    /// Length of a window that is long enough to be accurate at `answer`, where δ·e^(λε − K) is
+    /// `level`. It is no matter of the guarantee.
     fn window(
         &self,
         direction: Direction,
@@ -328,8 +332,8 @@ impl Grid {
         level: f64,
     ) -> f64 {
         let cut = 14.0 - Scalar::ln(Scalar::max(level, 1e-300));
-        // Chernoff: (K(λ+η) − K(λ) + cut)/η has one minimum in η; for a normal sum it is here, for rare large losses
-        // below.
+        // Chernoff: (K(λ+η) − K(λ) + cut)/η has one minimum in η; for a normal sum it is here, for
+        // rare large losses below.
         let (mut eta, mut high) = (
             Scalar::sqrt(2.0 * cut / Scalar::max(centre.variance, 1e-300)),
             f64::INFINITY,
@@ -349,7 +353,8 @@ impl Grid {
             first += f64::from(times) * low as f64 * self.step;
             last += f64::from(times) * top as f64 * self.step;
         }
-        // Images of the mass below come down by e^(−λ·window), or there is hardly any mass so far below.
+        // Images of the mass below come down by e^(−λ·window), or there is hardly any mass so far
+        // below.
         let low = Scalar::max(first, (centre.value - cut) / (tilt + 1.0));
         let images = Scalar::min(
             (14.0 - Scalar::ln(delta)) / tilt,
@@ -366,11 +371,12 @@ fn normal_level(centre: &Moment, tilt: f64, step: f64) -> f64 {
     Scalar::min(0.4 / (std * tilt * (tilt + 1.0)), 1.0)
 }
 
-/// Above this ε, where e^ε overflows elsewhere, P(L > ε) is read in place of the smaller δ: up to 1 more, and what other
-/// libraries print.
+/// Above this ε, where e^ε overflows elsewhere, P(L > ε) is read in place of the smaller δ: up to 1
+/// more, and what other libraries print.
 const OVERFLOW: f64 = 709.7;
 
-/// The lowest levels at which what rounding allows for stays below [`SURE`] of δ, by one number each and by pairs.
+/// The lowest levels at which what rounding allows for stays below [`SURE`] of δ, by one number
+/// each and by pairs.
 const LEVEL_PLAIN: f64 = 1e-7;
 const LEVEL_PAIRS: f64 = 1e-17;
 

@@ -33,7 +33,8 @@ pub(super) enum Kind {
 impl Kind {
     /// The loss of one release of a valid event.
     ///
-    /// **Errors**: [`AccountantError::UnsupportedEvent`] for fixed-size samples, [`AccountantError::OneUnitOnly`].
+    /// **Errors**: [`AccountantError::UnsupportedEvent`] for fixed-size samples,
+    /// [`AccountantError::OneUnitOnly`].
     pub(super) fn of(event: &Event, compared: Compared) -> Result<Self, AccountantError> {
         let apart = match compared {
             Compared::Neighbours => false,
@@ -73,7 +74,8 @@ impl Kind {
         })
     }
 
-    /// δ that one release of an event puts aside: between two contributions once, and e^ε times once more.
+    /// δ that one release of an event puts aside: between two contributions once, and e^ε times
+    /// once more.
     pub(super) fn delta_of(event: &Event, compared: Compared) -> f64 {
         let Event::ApproximateEpsilon {
             epsilon,
@@ -125,7 +127,8 @@ impl Kind {
     }
 }
 
-/// ε of one Poisson-sampled Gaussian: δ(ε) = q·δ_Gauss(ln(1 + (e^ε − 1)/q)), which for ε ≥ 0 is the larger direction.
+/// ε of one Poisson-sampled Gaussian: δ(ε) = q·δ_Gauss(ln(1 + (e^ε − 1)/q)), which for ε ≥ 0 is the
+/// larger direction.
 fn single(q: f64, z: f64, target: f64) -> Result<f64, AccountantError> {
     if q == 0.0 || target >= q {
         return Ok(0.0);

@@ -1,4 +1,5 @@
-//! Masses on a grid: those of one release, how wide its cells are, how a cell's mass is split onto its ends.
+//! Masses on a grid: those of one release, how wide its cells are, how a cell's mass is split onto
+//! its ends.
 
 #![cfg(feature = "alloc")]
 
@@ -16,8 +17,8 @@ pub(super) struct Pmf {
     pub(super) infinity: f64,
 }
 
-/// What decides how wide cells may be: the tilt λ of the sum, and ln E e^(λL) of one release (plus the logarithm of the
-/// tilted mass that matters, where that is far below one).
+/// What decides how wide cells may be: the tilt λ of the sum, and ln E e^(λL) of one release (plus
+/// the logarithm of the tilted mass that matters, where that is far below one).
 #[derive(Clone, Copy)]
 pub(super) struct Weight {
     pub(super) tilt: f64,
@@ -30,8 +31,8 @@ impl Weight {
         Scalar::min(0.5 / (self.tilt * step), 1e9)
     }
 
-    /// Steps of the cell that begins at `loss`, with the mass `above` it: cells widen as the tilted mass above falls,
-    /// m^(−1/3)/10 steps add ∫ m^(−2/3)/100 dm = 3 % to the error.
+    /// Steps of the cell that begins at `loss`, with the mass `above` it: cells widen as the tilted
+    /// mass above falls, m^(−1/3)/10 steps add ∫ m^(−2/3)/100 dm = 3 % to the error.
     pub(super) fn width(self, above: f64, loss: f64, widest: f64) -> i64 {
         let tilted = Scalar::ln(above) + self.tilt * loss - self.moment;
         (Scalar::min(0.1 * Scalar::exp(Scalar::min(tilted, 0.0) / -3.0), widest) as i64).max(1)
@@ -98,7 +99,8 @@ pub(super) struct Cell {
     pub(super) other_slack: f64,
 }
 
-/// P-mass of a cell for its lower and its upper end, so that its Q-mass is kept too; `ratio` is e^loss at the lower end.
+/// P-mass of a cell for its lower and its upper end, so that its Q-mass is kept too; `ratio` is
+/// e^loss at the lower end.
 pub(super) fn split(cell: &Cell, ratio: f64, width: i64, step: f64) -> (f64, f64) {
     // The upper end takes what rounding may have lost of the cell's mass.
     if !(cell.mass > 0.0) {
@@ -151,9 +153,10 @@ impl Pmf {
         }
     }
 
-    /// Bound on the relative error of [`Pmf::tilted`]: three roundings of the exponent, one unit of the exponential and
-    /// of the product, and for each of at most [`RESYNC`] steps of the recurrence one of the ratio (with its exponent,
-    /// below one in a step) and one of the product: 3u·(λ|l| + |shift|) + 3u + 16·(3 + λh)·u.
+    /// Bound on the relative error of [`Pmf::tilted`]: three roundings of the exponent, one unit of
+    /// the exponential and of the product, and for each of at most [`RESYNC`] steps of the
+    /// recurrence one of the ratio (with its exponent, below one in a step) and one of the product:
+    /// 3u·(λ|l| + |shift|) + 3u + 16·(3 + λh)·u.
     pub(super) fn rounding(&self, step: f64, tilt: f64, shift: f64) -> f64 {
         let (first, last) = self.ends();
         let farthest = first.unsigned_abs().max(last.unsigned_abs()) as f64 * step * tilt;

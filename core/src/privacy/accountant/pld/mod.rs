@@ -12,25 +12,30 @@
 //! | invert | δ at a grid point as a sum over Fourier coefficients to the power T, few or all | images of a finite window only add; a *derived* bound on rounding and on what is left out is added |
 //! | read | ε at δ in closed form between grid points | |
 //!
-//! Both directions of add-or-remove (mixture against Gaussian, Gaussian against mixture) are computed; the second is
-//! skipped where a Rényi bound on its own cells already certifies the first. Zero-out has the same pair.
+//! Both directions of add-or-remove (mixture against Gaussian, Gaussian against mixture) are
+//! computed; the second is skipped where a Rényi bound on its own cells already certifies the
+//! first. Zero-out has the same pair.
 //!
-//! **Step**: the discretisation adds ln M_h(λ) − ln M(λ) to the log moment, and M is known exactly (it is the Rényi
-//! divergence): h is first guessed from that. Then ε at 2h against ε at h tells whether the tolerance is met, the error
-//! being of order h², taken for h^(3/2) where h is not small compared with q; if it is not met, h shrinks.
+//! **Step**: the discretisation adds ln M_h(λ) − ln M(λ) to the log moment, and M is known exactly
+//! (it is the Rényi divergence): h is first guessed from that. Then ε at 2h against ε at h tells
+//! whether the tolerance is met, the error being of order h², taken for h^(3/2) where h is not
+//! small compared with q; if it is not met, h shrinks.
 //!
-//! **Window**: the best Rényi order may owe its loss to rare large losses that δ does not see (q = 1e-4): its tilt lifts
-//! them, and a window had to reach up to them. So a long window is chosen a second time, after a first answer, for the tilt that
-//! needs the shortest; and a window so short that its images exceed δ is doubled.
+//! **Window**: the best Rényi order may owe its loss to rare large losses that δ does not see (q =
+//! 1e-4): its tilt lifts them, and a window had to reach up to them. So a long window is chosen a
+//! second time, after a first answer, for the tilt that needs the shortest; and a window so short
+//! that its images exceed δ is doubled.
 //!
-//! **Cost**: cells·frequencies where a few frequencies suffice (many rounds), else O(n log n), n = window/h; below a
-//! millisecond at 1e-4 in the common cases. δ far below what is tilted (q = 1e-4, δ = 1e-10) takes pairs of numbers and
-//! up to a second. Memory: about 60 bytes a cell of a window, capped ([`Options::cells_max`]); at the cap the answer is
-//! marked [`Quality::Upper`], still no guarantee below the truth.
+//! **Cost**: cells·frequencies where a few frequencies suffice (many rounds), else O(n log n), n =
+//! window/h; below a millisecond at 1e-4 in the common cases. δ far below what is tilted (q = 1e-4,
+//! δ = 1e-10) takes pairs of numbers and up to a second. Memory: about 60 bytes a cell of a window,
+//! capped ([`Options::cells_max`]); at the cap the answer is marked [`Quality::Upper`], still no
+//! guarantee below the truth.
 //!
-//! **Rounding** is bounded, not estimated: the derivation is in `spectrum` and [`fourier`]. It assumes IEEE
-//! arithmetic, sine, cosine, exponential and logarithm good to 1.5 units, and erfc to two. Above ε = 709 the larger
-//! P(L > ε) stands in for δ: up to 1 too large, as in other libraries.
+//! **Rounding** is bounded, not estimated: the derivation is in `spectrum` and [`fourier`]. It
+//! assumes IEEE arithmetic, sine, cosine, exponential and logarithm good to 1.5 units, and erfc to
+//! two. Above ε = 709 the larger P(L > ε) stands in for δ: up to 1 too large, as in other
+//! libraries.
 //!
 //! **Source**: Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Doroshenko et al. 2022.
 //!
@@ -126,14 +131,15 @@ pub type Rounds = (Event, u32);
 
 /// ε at δ of any sequence of releases, each kind with its count.
 ///
-/// **Errors**: [`AccountantError::InvalidEvent`]; [`AccountantError::UnsupportedEvent`] for fixed-size samples;
-/// [`AccountantError::MixedRelations`]; [`AccountantError::Delta`]; [`AccountantError::NoFiniteEpsilon`].
+/// **Errors**: [`AccountantError::InvalidEvent`]; [`AccountantError::UnsupportedEvent`] for
+/// fixed-size samples; [`AccountantError::MixedRelations`]; [`AccountantError::Delta`];
+/// [`AccountantError::NoFiniteEpsilon`].
 pub fn epsilon(rounds: &[Rounds], delta: f64, options: &Options) -> Result<Loss, AccountantError> {
     Problem::new(rounds, delta, Compared::Neighbours)?.solve(options)
 }
 
-/// ε at δ between any two contributions that an agent may have sent ([`super::replace`]); what [`epsilon`] says where the
-/// events compare two contributions already.
+/// ε at δ between any two contributions that an agent may have sent ([`super::replace`]); what
+/// [`epsilon`] says where the events compare two contributions already.
 ///
 /// **Errors**: as [`epsilon`]; [`AccountantError::OneUnitOnly`] where replacing is not covered.
 ///
@@ -155,8 +161,8 @@ pub fn replace_epsilon(
     Problem::new(rounds, delta, Compared::Contributions)?.solve(options)
 }
 
-/// δ at ε of any sequence of releases: the smallest found by bisection for which [`epsilon`] stays below; never below
-/// the truth, to 1e-3 relative.
+/// δ at ε of any sequence of releases: the smallest found by bisection for which [`epsilon`] stays
+/// below; never below the truth, to 1e-3 relative.
 pub fn delta(rounds: &[Rounds], target: f64, options: &Options) -> Result<f64, AccountantError> {
     if !(target >= 0.0) {
         return Err(AccountantError::Epsilon(target));
@@ -391,7 +397,8 @@ impl Problem {
     }
 }
 
-/// The best order above 1 without a table: sections of ln(order − 1). Whatever order is found, its ε is a bound.
+/// The best order above 1 without a table: sections of ln(order − 1). Whatever order is found, its
+/// ε is a bound.
 fn best_of_any(value: impl Fn(f64) -> f64) -> (f64, f64) {
     let (mut low, mut high) = (-4.0, 9.0);
     let order = |ln: f64| 1.0 + Scalar::exp(ln);
@@ -420,7 +427,8 @@ struct Search<'p> {
     bound: f64,
 }
 
-/// A grid, and what was read from it in each direction; nothing where too much is given up to infinity.
+/// A grid, and what was read from it in each direction; nothing where too much is given up to
+/// infinity.
 struct Look {
     grid: Grid,
     remove: Option<Reading>,
@@ -442,7 +450,8 @@ impl Search<'_> {
         )
     }
 
-    /// A step whose error of the log moment, which is known exactly, is about the tolerance: nothing is convolved yet.
+    /// A step whose error of the log moment, which is known exactly, is about the tolerance:
+    /// nothing is convolved yet.
     fn first_step(&self) -> f64 {
         let (tilt, bound, tolerance) = (self.tilt, self.bound, self.tolerance);
         let exact_moment = tilt * self.problem.divergence(tilt + 1.0);
@@ -466,8 +475,9 @@ impl Search<'_> {
         )
     }
 
-    /// Twice the step, one direction: what halving it gains tells what is left. Where δ sits far from the tilted bulk,
-    /// cells must be narrow there: the first answers tell. With it the tilts and the level to go on with.
+    /// Twice the step, one direction: what halving it gains tells what is left. Where δ sits far
+    /// from the tilted bulk, cells must be narrow there: the first answers tell. With it the tilts
+    /// and the level to go on with.
     fn first_look(&self, step: &mut f64) -> (Look, Tilts, f64) {
         let (delta, bound) = (self.problem.delta, self.bound);
         let mut level = 1.0;
@@ -551,8 +561,9 @@ impl Search<'_> {
         best
     }
 
-    /// What a smaller step gained tells what is left: the error is of order h², and of order h where the cell below zero
-    /// holds the bulk of a release, at h ≫ q; between them it is taken for h^(3/2). Infinite for what says nothing.
+    /// What a smaller step gained tells what is left: the error is of order h², and of order h
+    /// where the cell below zero holds the bulk of a release, at h ≫ q; between them it is taken
+    /// for h^(3/2). Infinite for what says nothing.
     fn error(&self, before: &Option<Reading>, now: &Option<Reading>, steps: [f64; 2]) -> f64 {
         let ratio = steps[0] / steps[1];
         let power = if steps[0] <= 0.1 * self.problem.rarest() {

@@ -1,10 +1,12 @@
-//! The loss between two opposed contributions of a Poisson-sampled Gaussian: +1 against −1, in units of the sensitivity.
+//! The loss between two opposed contributions of a Poisson-sampled Gaussian: +1 against −1, in
+//! units of the sensitivity.
 //!
-//! **Equation**: L(x) = ln a(x) − ln a(−x), a(x) = 1 − q + q·e^((2x−1)/(2z²)): odd and rising, so that
-//! L(x) = ε at x = z²·(ε/2 + asinh(((1 − q)/q)·e^(1/(2z²))·sinh(ε/2))).
+//! **Equation**: L(x) = ln a(x) − ln a(−x), a(x) = 1 − q + q·e^((2x−1)/(2z²)): odd and rising, so
+//! that L(x) = ε at x = z²·(ε/2 + asinh(((1 − q)/q)·e^(1/(2z²))·sinh(ε/2))).
 //!
-//! The pair is its own mirror image, so one direction says everything. That it dominates every other pair of contributions is
-//! proven in [`crate::privacy::accountant::replace`]. Cells are those of [`super::cells`], with another Q.
+//! The pair is its own mirror image, so one direction says everything. That it dominates every
+//! other pair of contributions is proven in [`crate::privacy::accountant::replace`]. Cells are
+//! those of [`super::cells`], with another Q.
 
 #![cfg(feature = "alloc")]
 

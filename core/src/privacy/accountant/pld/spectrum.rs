@@ -1,13 +1,16 @@
-//! δ of a sum of losses from the Fourier coefficients of its tilted masses: an inversion that errs upwards.
+//! δ of a sum of losses from the Fourier coefficients of its tilted masses: an inversion that errs
+//! upwards.
 //!
-//! **Equation**: p̃ the tilted masses of one release, φ(ω) = Σ p̃_j e^(−iωj), Φ = Π φ^T over the kinds of rounds,
-//! K = Σ T·ln M(λ). With a = λh, w(d) = e^(−ad)(1 − e^(−hd)) and any period n, ω_k = 2πk/n,
+//! **Equation**: p̃ the tilted masses of one release, φ(ω) = Σ p̃_j e^(−iωj), Φ = Π φ^T over the
+//! kinds of rounds, K = Σ T·ln M(λ). With a = λh, w(d) = e^(−ad)(1 − e^(−hd)) and any period n,
+//! ω_k = 2πk/n,
 //!
-//! δ(eh)·e^(λeh − K) = Σ_{d≥1} P̃(e + d)·w(d) ≤ Σ_{d≥1} Σ_m P̃(e + d + mn)·w(d) = (1/n)·Σ_k Φ(ω_k)·e^(iω_k e)·ψ(ω_k),
+//! δ(eh)·e^(λeh − K) = Σ_{d≥1} P̃(e + d)·w(d) ≤ Σ_{d≥1} Σ_m P̃(e + d + mn)·w(d) = (1/n)·Σ_k
+//! Φ(ω_k)·e^(iω_k e)·ψ(ω_k),
 //!
-//! ψ(ω) = Σ_{d≥1} w(d)·e^(iωd) = r(1 − e^(−h))/((1 − r)(1 − re^(−h))), r = e^(−a + iω). The inequality holds for
-//! *every* n, because all terms are non-negative and m = 0 gives the left side: a window too small costs accuracy,
-//! never the guarantee.
+//! ψ(ω) = Σ_{d≥1} w(d)·e^(iωd) = r(1 − e^(−h))/((1 − r)(1 − re^(−h))), r = e^(−a + iω). The
+//! inequality holds for *every* n, because all terms are non-negative and m = 0 gives the left
+//! side: a window too small costs accuracy, never the guarantee.
 //!
 //! | way | when | Φ at | cost |
 //! |---|---|---|---|
@@ -15,31 +18,38 @@
 //! | transform | otherwise | all k, [`super::fourier`] | n log n |
 //!
 //! # Rounding, a bound (u = 2⁻⁵³)
-//! *Masses*: those used are the exact ones times 1 + ρ, |ρ| ≤ [`Pmf::rounding`]; all being non-negative, δ changes by
-//! at most (1 + ρ)^T: a factor, taken by the reader ([`Spectrum::factor`]). *Coefficients*: |φ̂_k − φ_k| ≤ e. Directly: an
-//! angle 2πj/n has two roundings (j·1/n in integers reduced below n, then a division and a product) of at most 2π, sine
-//! and cosine one unit each: below 15u; a power z^k by products of error √5u each (Brent, Percival, Zimmermann 2007)
-//! has error below k(15 + √5)u ≤ 18ku; the sum of N terms adds Nu and the product with p̃ u, all times Σp̃. By the
-//! transform: its bound in the 2-norm, √n·‖p̃‖₂·[`Plan::error`], which bounds each entry too. *Powers*: |φ̂^T − φ^T| ≤
-//! T·e·(|φ̂| + e)^(T−1), and T products add T√5u relative. *Sum*: phases as angles above, powers of one as above, at most 18mu
-//! (read from a table of one entry: 0); ψ from 1 − r = −expm1(−a) + e^(−a)(2 sin²(ω/2) − i sin ω) without cancellation,
-//! below 40u; m additions, (m + 1)u. Together, with M = Π(|φ̂| + e)^T,
+//! *Masses*: those used are the exact ones times 1 + ρ, |ρ| ≤ [`Pmf::rounding`]; all being
+//! non-negative, δ changes by at most (1 + ρ)^T: a factor, taken by the reader
+//! ([`Spectrum::factor`]). *Coefficients*: |φ̂_k − φ_k| ≤ e. Directly: an angle 2πj/n has two
+//! roundings (j·1/n in integers reduced below n, then a division and a product) of at most 2π, sine
+//! and cosine one unit each: below 15u; a power z^k by products of error √5u each (Brent, Percival,
+//! Zimmermann 2007) has error below k(15 + √5)u ≤ 18ku; the sum of N terms adds Nu and the product
+//! with p̃ u, all times Σp̃. By the transform: its bound in the 2-norm, √n·‖p̃‖₂·[`Plan::error`],
+//! which bounds each entry too. *Powers*: |φ̂^T − φ^T| ≤ T·e·(|φ̂| + e)^(T−1), and T products add
+//! T√5u relative. *Sum*: phases as angles above, powers of one as above, at most 18mu (read from a
+//! table of one entry: 0); ψ from 1 − r = −expm1(−a) + e^(−a)(2 sin²(ω/2) − i sin ω) without
+//! cancellation, below 40u; m additions, (m + 1)u. Together, with M = Π(|φ̂| + e)^T,
 //!
 //! |error| ≤ (1/n)·Σ_k |ψ_k|·M_k·(Σ T(e + 3u)/(|φ̂| + e) + (60 + 19m)u),
 //!
-//! the sum over T·e/(|φ̂| + e) by Cauchy and Schwarz where e is a 2-norm; the inverse transform adds its own bound.
+//! the sum over T·e/(|φ̂| + e) by Cauchy and Schwarz where e is a 2-norm; the inverse transform
+//! adds its own bound.
 //!
-//! *ψ in pairs of numbers* (v = 2⁻¹⁰⁰), since 40u of ψ alone would be more than a δ of 10⁻¹²: w(d) = ρᵈ − σᵈ with one
-//! number ρ not below e^(−a) and one σ not above e^(−a−h), so that no w(d) falls below the exact one (and by a part of
-//! about d·u/h above it at most): then ψ = x/(1 − x) − y/(1 − y) = (x − y)/((1 − x)(1 − y)), x = ρe^(iω), y = σe^(iω),
-//! with ρ − σ, 1 − ρ, 1 − σ taken in pairs. The root e^(iω) is off by t ([`Plan::root_error`]) and rounding, and so are
-//! x and y, by at most t + 3v: 1 − x by t + 5v absolute, hence by (t + 5v)/|1 − x| relative, 1 − y alike, the numerator
-//! (ρ − σ)e^(iω) by t + 4v relative; three products and a reciprocal add 16v. Together
-//! (t + 5v)(1 + 1/|1 − x| + 1/|1 − y|) + 16v, with the moduli as computed, a part of 10⁻⁹ off at most.
+//! *ψ in pairs of numbers* (v = 2⁻¹⁰⁰), since 40u of ψ alone would be more than a δ of 10⁻¹²:
+//! w(d) = ρᵈ − σᵈ with one number ρ not below e^(−a) and one σ not above e^(−a−h), so that no w(d)
+//! falls below the exact one (and by a part of about d·u/h above it at most): then ψ = x/(1 − x) −
+//! y/(1 − y) = (x − y)/((1 − x)(1 − y)), x = ρe^(iω), y = σe^(iω), with ρ − σ, 1 − ρ, 1 − σ taken
+//! in pairs. The root e^(iω) is off by t ([`Plan::root_error`]) and rounding, and so are x and y,
+//! by at most t + 3v: 1 − x by t + 5v absolute, hence by (t + 5v)/|1 − x| relative, 1 − y alike,
+//! the numerator (ρ − σ)e^(iω) by t + 4v relative; three products and a reciprocal add 16v.
+//! Together (t + 5v)(1 + 1/|1 − x| + 1/|1 − y|) + 16v, with the moduli as computed, a part of 10⁻⁹
+//! off at most.
 //!
-//! *Frequencies left out* (|ω| in [ω₁, ω₂]), two bounds of |φ|, the smaller to the power T: summation by parts,
+//! *Frequencies left out* (|ω| in [ω₁, ω₂]), two bounds of |φ|, the smaller to the power T:
+//! summation by parts,
 //! |φ| ≤ Σ|p̃_{j+1} − p̃_j|/(2 sin(ω₁/2)); and for an interval I of at most π/ω₂ steps, because
-//! 1 − |φ|² = ΣΣ p̃_i p̃_j (1 − cos ω(i − j)) and 1 − cos x ≥ 2x²/π² on [−π, π]: |φ|² ≤ 1 − (4ω₁²/π²)·P(I)²·Var(·|I).
+//! 1 − |φ|² = ΣΣ p̃_i p̃_j (1 − cos ω(i − j)) and 1 − cos x ≥ 2x²/π² on [−π, π]: |φ|² ≤ 1 −
+//! (4ω₁²/π²)·P(I)²·Var(·|I).
 //!
 //! **Source**: the bounds above are derived here; Fourier accounting: Koskela, Jälkö, Honkela 2020.
 
@@ -142,7 +152,8 @@ impl Weights {
                 50.0 * UNIT_ROUNDOFF,
             );
         }
-        // ρ is rounded up and σ down. If ρ is no longer below 1, the bound is infinite or no number, and nothing is read.
+        // ρ is rounded up and σ down. If ρ is no longer below 1, the bound is infinite or no
+        // number, and nothing is read.
         let rho = F::from_f64(Scalar::exp(-self.a) * (1.0 + 4.0 * f64::EPSILON));
         let sigma = if self.tail_only {
             0.0
@@ -164,8 +175,8 @@ impl Weights {
 }
 
 impl Spectrum {
-    /// Coefficients of period `n` (more, if a transform is needed); `enough` an error that does no harm, nothing if
-    /// only pairs of numbers will do.
+    /// Coefficients of period `n` (more, if a transform is needed); `enough` an error that does no
+    /// harm, nothing if only pairs of numbers will do.
     pub(super) fn new(
         kinds: &[Tilted],
         n: usize,
@@ -196,7 +207,8 @@ impl Spectrum {
         }
     }
 
-    /// The smallest m whose neglected frequencies sum to less than `enough`, and a bound on that sum.
+    /// The smallest m whose neglected frequencies sum to less than `enough`, and a bound on that
+    /// sum.
     fn cut(
         kinds: &[Tilted],
         n: usize,
@@ -290,7 +302,8 @@ impl Spectrum {
             for &(index, p) in &kind.cells {
                 buffer[index.rem_euclid(n as i64) as usize] += p;
             }
-            // Additions into one place, of non-negative masses: a relative error like that of the masses.
+            // Additions into one place, of non-negative masses: a relative error like that of the
+            // masses.
             let span = kind.cells.last().map_or(0, |last| last.0 - kind.cells[0].0) as f64;
             factor *= Scalar::exp(f64::from(kind.count) * (span / n as f64 + 1.0) * UNIT_ROUNDOFF);
             let squares: f64 = buffer.iter().map(|p| p * p).sum();

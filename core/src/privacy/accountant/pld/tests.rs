@@ -124,7 +124,8 @@ fn wide_cells_lose_nothing_and_hardly_gain() {
                 "{q} {z}: {mass}"
             );
             assert!(sparse.cells.iter().all(|cell| cell.1 >= 0.0));
-            // δ of one release at every fifth grid point: never lower than with equal cells, but for rounding.
+            // δ of one release at every fifth grid point: never lower than with equal cells, but
+            // for rounding.
             let delta = |pmf: &Pmf, e: i64| {
                 let above = pmf.cells.iter().filter(|cell| cell.0 > e);
                 above
@@ -215,7 +216,8 @@ fn a_loss_that_one_number_cannot_tell_from_rounding() {
 
 #[test]
 fn mended_few_rounds_and_rare_large_losses_are_tight() {
-    // (q, z, T, δ) that were answered by an upper bound (issue 10), and ε of a grid seven times as fine.
+    // (q, z, T, δ) that were answered by an upper bound (issue 10), and ε of a grid seven times as
+    // fine.
     for (q, z, count, delta, truth) in [
         (0.754_926, 15.741_398_6, 6, 1.023_21e-7, 0.537_31),
         (1e-4, 0.7, 40, 1e-5, 0.009_146),
@@ -235,8 +237,9 @@ fn mended_few_rounds_and_rare_large_losses_are_tight() {
     }
 }
 
-/// Random settings (q from 1e-4 to 1, z from 0.3 to 30, T to 10,000, δ from 1e-12 to 1e-3, all but T on a logarithmic
-/// scale as T is, too) of ε in (0.001, 60]; returns those answered by an upper bound alone.
+/// Random settings (q from 1e-4 to 1, z from 0.3 to 30, T to 10,000, δ from 1e-12 to 1e-3, all but
+/// T on a logarithmic scale as T is, too) of ε in (0.001, 60]; returns those answered by an upper
+/// bound alone.
 fn not_tight(wanted: usize, seed: u64) -> Vec<String> {
     let mut stream = crate::random::Stream::from_seed(seed);
     let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());

@@ -19,8 +19,9 @@ const HALVINGS: usize = 8;
 ///
 /// **Errors**: as [`super::epsilon`].
 ///
-/// **Numerics**: closed forms for Gaussians and for one sampled release. Otherwise the distributions of [`super`] at ε = 0: steps
-/// are halved until that changes less than 1e-4 of the answer and 1e-6.
+/// **Numerics**: closed forms for Gaussians and for one sampled release. Otherwise the
+/// distributions of [`super`] at ε = 0: steps are halved until that changes less than 1e-4 of the
+/// answer and 1e-6.
 ///
 /// ```
 /// use sordino_core::privacy::accountant::pld::{Options, total_variation};
@@ -71,7 +72,8 @@ pub fn total_variation(rounds: &[Rounds], options: &Options) -> Result<f64, Acco
 const MASS: f64 = 1e-2;
 
 fn numerical(problem: &Problem, options: &Options) -> f64 {
-    // A first grid tells the deviation of the sum, and so the tilt and the step: 1/50 of the deviation of one release.
+    // A first grid tells the deviation of the sum, and so the tilt and the step: 1/50 of the
+    // deviation of one release.
     let (grid, _) = at(problem, 1e-2, 1.0, options);
     let centre = grid.moment(Direction::Remove, 1e-3);
     let std = Scalar::sqrt(Scalar::max(centre.variance, 1e-12));

@@ -18,7 +18,8 @@ fn the_radius_never_overstates_the_multiplier() {
         let Ok(mechanism) = GridGaussian::new(m, z, half(), 100) else {
             continue;
         };
-        // Exact in f64: K < 2³¹ has fewer bits than the quotient's spacing can hide only if K·z is compared wide.
+        // Exact in f64: K < 2³¹ has fewer bits than the quotient's spacing can hide only if K·z is
+        // compared wide.
         let k = mechanism.radius();
         assert!(k as f64 * z <= (1u64 << m) as f64 * (1.0 + 1e-15));
         assert!((k + 1) as f64 * z > (1u64 << m) as f64 * (1.0 - 1e-15));
@@ -118,8 +119,8 @@ fn a_release_is_the_decoded_sum_plus_noise_and_carries_its_event() {
     assert_eq!((sums, out), before);
 }
 
-/// Without sampling: the integers of a Poisson sample of probability 1, an event that names no sample, and no way to
-/// pass off everybody as a sample.
+/// Without sampling: the integers of a Poisson sample of probability 1, an event that names no
+/// sample, and no way to pass off everybody as a sample.
 #[test]
 fn everybody_is_no_sample() {
     let sampled = GridGaussian::new(16, 2.0, SamplingProbability::ONE, 10).unwrap();

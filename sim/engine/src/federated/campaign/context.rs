@@ -16,14 +16,17 @@ use super::super::context::{MethodContext, RunContext};
 use super::super::error::DriverError;
 use super::super::named::Named;
 
-/// Features of the file, at most, unless the scenario says otherwise: as of a file whose publisher does not.
+/// Features of the file, at most, unless the scenario says otherwise: as of a file whose publisher
+/// does not.
 const FEATURES: u32 = 100;
-/// Kept searches have at most this many numbers together; the others are made again from their logs, with the same bits.
+/// Kept searches have at most this many numbers together; the others are made again from their
+/// logs, with the same bits.
 const KEPT_MAX: usize = 1 << 24;
 /// Room of a search at least.
 const ROOM: usize = 64;
 
-/// What is public of a scenario's campaign over these candidates: the same in all its runs, and for those who rehearse it.
+/// What is public of a scenario's campaign over these candidates: the same in all its runs, and for
+/// those who rehearse it.
 ///
 /// **Errors**: [`DriverError::NoCampaign`], [`DriverError::NoPlan`], [`DriverError::Site`].
 ///
@@ -72,7 +75,8 @@ pub fn campaign_of(
 
 /// One campaign in one run.
 pub struct CampaignContext<T> {
-    /// What every method has: run, budget, faults, marks of frames. Its configuration is that of agents without a server.
+    /// What every method has: run, budget, faults, marks of frames. Its configuration is that of
+    /// agents without a server.
     pub base: MethodContext<T>,
     /// With what its own releases say.
     releases: Releases,

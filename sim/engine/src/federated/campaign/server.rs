@@ -87,7 +87,8 @@ impl<T: Scalar> Federated for CampaignContext<T> {
         let Server { host, released, .. } = server;
         while next_round(host) == Some(round) {
             let release = host.state().broadcast();
-            // A release that the budget refuses does not take place; the server then stands before the next.
+            // A release that the budget refuses does not take place; the server then stands before
+            // the next.
             if host.open()? {
                 let share = Some(host.share()?);
                 let release = Some((release, share, host.kind()));

@@ -1,4 +1,5 @@
-//! Agents of a campaign: initial points, a contribution to each release, then what a search asks that begins with the file.
+//! Agents of a campaign: initial points, a contribution to each release, then what a search asks
+//! that begins with the file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use super::super::link::Reach;
 use super::super::shard::{self, Agents, Call, Collected, Numbers, Turn};
 use super::context::CampaignContext;
 
-/// A release that is open: its index, the opening of all agents (`None` on the way to another process, which is sent only that
-/// of its own agents), and how its noise will be drawn.
+/// A release that is open: its index, the opening of all agents (`None` on the way to another
+/// process, which is sent only that of its own agents), and how its noise will be drawn.
 pub type OpenRelease = (u32, Option<Arc<Share<Wiped<u8>>>>, SourceKind);
 
 /// The part of an order that is the same for all members.

@@ -1,25 +1,26 @@
-//! The two extremes between which every way of sharing lies, nothing is used or everything is shared; and what an agent can
-//! do without anybody.
+//! The two extremes between which every way of sharing lies, nothing is used or everything is
+//! shared; and what an agent can do without anybody.
 //!
-//! **`alone`**: every agent asks core's plain [`Optimizer`], over the scenario's candidates. It knows the box and its own
-//! values: scale, lengthscales and noise are fitted to these, and no constant of the scenario is used. What sharing is worth
-//! is told against it.
+//! **`alone`**: every agent asks core's plain [`Optimizer`], over the scenario's candidates. It
+//! knows the box and its own values: scale, lengthscales and noise are fitted to these, and no
+//! constant of the scenario is used. What sharing is worth is told against it.
 //!
 //! **`random`**: every agent draws its queries uniformly from the candidates. Nothing leaves it.
 //!
-//! **`pooled`**: every observation of every agent goes to one place, which keeps one posterior of one function; every agent
-//! follows its own draw from that posterior. Nobody is protected. If all agents have the same function, this is
-//! Thompson sampling with N observations a round, and no method that shares less can know more. If their functions
-//! differ, the method assumes that they do not, and may lose to agents that share nothing.
+//! **`pooled`**: every observation of every agent goes to one place, which keeps one posterior of
+//! one function; every agent follows its own draw from that posterior. Nobody is protected. If all
+//! agents have the same function, this is Thompson sampling with N observations a round, and no
+//! method that shares less can know more. If their functions differ, the method assumes that they
+//! do not, and may lose to agents that share nothing.
 //!
-//! **Equation**: f = φ·w, w ~ N(0, I), y − c₀ = f(x) + N(0, σ²), over the rows φ of [`Ground`]. Σ = σ²I + Σᵢφᵢφᵢᵀ = RᵀR and
-//! Rᵀc = Σᵢφᵢ(yᵢ − c₀) are carried by rotations; a draw is w = R⁻¹(c + σz). With joint draws the rows are the factor of
-//! the prior, and this is the exact posterior up to `surrogate.prior_tolerance`; elsewhere, the public features'
-//! posterior.
+//! **Equation**: f = φ·w, w ~ N(0, I), y − c₀ = f(x) + N(0, σ²), over the rows φ of [`Ground`]. Σ =
+//! σ²I + Σᵢφᵢφᵢᵀ = RᵀR and Rᵀc = Σᵢφᵢ(yᵢ − c₀) are carried by rotations; a draw is w = R⁻¹(c + σz).
+//! With joint draws the rows are the factor of the prior, and this is the exact posterior up to
+//! `surrogate.prior_tolerance`; elsewhere, the public features' posterior.
 //!
-//! **Cost**: with K numbers in a row, 3K² flops per observation at the server; a draw takes K², plus K per candidate.
-//! An exact posterior of n observations would take n³, and one over all candidates their number squared per
-//! observation.
+//! **Cost**: with K numbers in a row, 3K² flops per observation at the server; a draw takes K²,
+//! plus K per candidate. An exact posterior of n observations would take n³, and one over all
+//! candidates their number squared per observation.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -48,7 +49,8 @@ pub fn of(method: Method) -> Option<Custom> {
 /// The optimizer of one agent.
 type Searcher = Optimizer<f64, Vec<f64>>;
 
-/// Kept optimizers have at most this many numbers together; the others are made again from their logs, with the same bits.
+/// Kept optimizers have at most this many numbers together; the others are made again from their
+/// logs, with the same bits.
 const KEPT_MAX: usize = 1 << 24;
 
 /// Asks core's optimizer.
@@ -58,7 +60,8 @@ struct Solo {
 }
 
 impl Solo {
-    /// The optimizer of an agent that was told its log: the one that was kept, and what came since, or a new one.
+    /// The optimizer of an agent that was told its log: the one that was kept, and what came since,
+    /// or a new one.
     fn searcher(&self, sight: &Sight<'_>) -> Result<Searcher, OptimizerError> {
         let Sight {
             ground, agent, log, ..
@@ -199,7 +202,8 @@ pub fn largest(ground: &Ground, weights: &[f64]) -> u32 {
     (0..).zip(values).fold((0, f64::NEG_INFINITY), better).0
 }
 
-/// Follows a draw from the pooled posterior, or from the posterior of its own data if no pooled one arrived.
+/// Follows a draw from the pooled posterior, or from the posterior of its own data if no pooled one
+/// arrived.
 struct Follower;
 
 impl Chooser for Follower {
@@ -263,8 +267,8 @@ mod tests {
 
     use super::*;
 
-    /// Two candidates whose values are independent: what the pool knows of one is the textbook's posterior, and a draw of
-    /// many is centred there.
+    /// Two candidates whose values are independent: what the pool knows of one is the textbook's
+    /// posterior, and a draw of many is centred there.
     #[test]
     fn the_pool_is_the_posterior_of_all_observations() {
         let kernel = Shipped::find("default")
@@ -332,8 +336,8 @@ mod tests {
         assert!(with < 200 && without > 380, "{with} {without}");
     }
 
-    /// What an agent alone asks depends on its log, not on whether its optimizer was kept; and it finds the best of a wave
-    /// that it knows nothing of beforehand.
+    /// What an agent alone asks depends on its log, not on whether its optimizer was kept; and it
+    /// finds the best of a wave that it knows nothing of beforehand.
     #[test]
     fn alone_is_a_function_of_the_log_and_finds_the_best() {
         let kernel = Shipped::find("default")

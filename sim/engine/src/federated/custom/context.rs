@@ -12,7 +12,8 @@ use super::{Aggregator, Chooser, Custom, Ground};
 
 /// One handed-in method in one run.
 pub struct CustomContext<T> {
-    /// What every method has: run, faults, marks of frames. Its configuration is that of agents without a server.
+    /// What every method has: run, faults, marks of frames. Its configuration is that of agents
+    /// without a server.
     pub base: MethodContext<T>,
     /// What all parties know.
     pub ground: Ground,

@@ -1,4 +1,5 @@
-//! Methods whose agents and server are handed in: those of a program that uses the library, random search, pooled data.
+//! Methods whose agents and server are handed in: those of a program that uses the library, random
+//! search, pooled data.
 //!
 //! | name | what it is |
 //! |---|---|
@@ -7,8 +8,9 @@
 //! | [`builtin`] | `random` and `pooled`, of the same form |
 //! | [`context`], [`shard`], [`server`] | what the parties borrow; agents in an arena; one method from beginning to end |
 //!
-//! Everything else is as for every federated method: functions, initial points, faults of links, drivers, checkpoints,
-//! transcript, run folder. **Nothing is claimed for such a method**: no noise of its own is charged or checked here.
+//! Everything else is as for every federated method: functions, initial points, faults of links,
+//! drivers, checkpoints, transcript, run folder. **Nothing is claimed for such a method**: no noise
+//! of its own is charged or checked here.
 
 use std::sync::Arc;
 
@@ -43,8 +45,8 @@ pub struct Ground {
     pub noise_variance: f64,
     /// c₀, the public constant that agents subtract from what they observe.
     pub constant: f64,
-    /// A row φ(x) for each candidate, with k(x, x′) ≈ φ(x)·φ(x′): the factor of the prior where the scenario draws jointly,
-    /// its public features elsewhere.
+    /// A row φ(x) for each candidate, with k(x, x′) ≈ φ(x)·φ(x′): the factor of the prior where the
+    /// scenario draws jointly, its public features elsewhere.
     pub rows: Vec<f64>,
     /// The number of columns of `rows`.
     pub columns: usize,
@@ -78,17 +80,20 @@ pub struct Sight<'s> {
     pub round: u32,
     /// What it has observed so far: candidates and values.
     pub log: &'s [(u32, f64)],
-    /// What the server sent after the previous round; `None` if it sent nothing or the message was lost.
+    /// What the server sent after the previous round; `None` if it sent nothing or the message was
+    /// lost.
     pub broadcast: Option<&'s [f64]>,
 }
 
-/// The agents of a method. One object for all of them, asked from many threads: what an agent remembers is its log.
+/// The agents of a method. One object for all of them, asked from many threads: what an agent
+/// remembers is its log.
 pub trait Chooser: Send + Sync {
-    /// The candidate that the agent queries next. `coins` are the agent's own for this round, the same with every
-    /// driver.
+    /// The candidate that the agent queries next. `coins` are the agent's own for this round, the
+    /// same with every driver.
     fn next(&self, sight: &Sight<'_>, coins: &mut Stream) -> u32;
 
-    /// What it sends at the end of a round that the server listens to: as many numbers as [`Aggregator::message_len`] says.
+    /// What it sends at the end of a round that the server listens to: as many numbers as
+    /// [`Aggregator::message_len`] says.
     fn message(&self, _sight: &Sight<'_>, _coins: &mut Stream) -> Vec<f64> {
         Vec::new()
     }
@@ -99,8 +104,9 @@ pub trait Aggregator: Send + Sync {
     /// The length of every message.
     fn message_len(&self, ground: &Ground) -> usize;
 
-    /// What goes out to every agent after a round; if it is empty, nothing does. `messages` arrived at the end of the
-    /// round and are in the order of their senders. `kept` is empty before the first round; a checkpoint stores it.
+    /// What goes out to every agent after a round; if it is empty, nothing does. `messages` arrived
+    /// at the end of the round and are in the order of their senders. `kept` is empty before the
+    /// first round; a checkpoint stores it.
     fn combine(
         &self,
         ground: &Ground,
@@ -127,8 +133,9 @@ impl std::fmt::Debug for Custom {
 }
 
 impl Custom {
-    /// Agents without a server. `version` names the method and its version: change it whenever the method's behaviour
-    /// changes, so that a run folder of one version is never resumed with another.
+    /// Agents without a server. `version` names the method and its version: change it whenever the
+    /// method's behaviour changes, so that a run folder of one version is never resumed with
+    /// another.
     pub fn alone(version: &str, agents: impl Chooser + 'static) -> Self {
         Custom {
             digest: digest(version),
@@ -137,7 +144,8 @@ impl Custom {
         }
     }
 
-    /// The same with a server, which gets a message from every agent after every round but the last.
+    /// The same with a server, which gets a message from every agent after every round but the
+    /// last.
     pub fn with_server(
         version: &str,
         agents: impl Chooser + 'static,
@@ -237,8 +245,8 @@ pub enum CustomError {
     },
 }
 
-/// Gives every own method of base `custom` in the scenario its digest, or compares it; none may be missing or left
-/// over.
+/// Gives every own method of base `custom` in the scenario its digest, or compares it; none may be
+/// missing or left over.
 ///
 /// **Errors**: [`CustomError::Unknown`], [`CustomError::Missing`], [`CustomError::Other`].
 pub fn join(scenario: &mut Scenario, methods: &[(String, Custom)]) -> Result<(), CustomError> {

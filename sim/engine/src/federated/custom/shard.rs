@@ -265,7 +265,8 @@ fn next<T: Scalar>(
     .into())
 }
 
-/// Refuses too few or too many numbers, and numbers that are not finite in the format used to compute.
+/// Refuses too few or too many numbers, and numbers that are not finite in the format used to
+/// compute.
 pub(super) fn sendable<T: Scalar>(
     context: &CustomContext<T>,
     round: u32,

@@ -171,7 +171,8 @@ fn member(export: &Export, prior: &PriorProtocol) -> Result<String, &'static str
     ))
 }
 
-/// The settings that say all of the federation but which agent it is, in the order of `sordino_agent_settings`.
+/// The settings that say all of the federation but which agent it is, in the order of
+/// `sordino_agent_settings`.
 ///
 /// **Errors**: what the agent of `sordino.h` cannot do.
 fn settings(

@@ -18,9 +18,11 @@ pub struct CampaignExport<'a> {
     pub agreement: &'a Agreement,
     /// Landmarks, M × D coordinates in the unit box.
     pub landmarks: &'a [f64],
-    /// Points that fill the space, coordinates row by row: what a search with the file chooses from.
+    /// Points that fill the space, coordinates row by row: what a search with the file chooses
+    /// from.
     pub points: &'a [f64],
-    /// The same in the space's numbers, one a parameter: a category by its place in the list of its names.
+    /// The same in the space's numbers, one a parameter: a category by its place in the list of its
+    /// names.
     pub numbers: &'a [Vec<f64>],
     /// Parameters in their order, and what each number means.
     pub parameters: &'a [(String, String)],

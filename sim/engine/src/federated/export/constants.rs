@@ -163,7 +163,8 @@ impl Export {
     }
 }
 
-/// The list as a device holds it: a grid if the points are those of one, to the bit, in the format of the device.
+/// The list as a device holds it: a grid if the points are those of one, to the bit, in the format
+/// of the device.
 fn as_held<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
     let list = || Points::List(candidates.to_vec());
     let count = candidates.len() / dim;

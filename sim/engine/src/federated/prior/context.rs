@@ -1,4 +1,5 @@
-//! What the parties of a federated prior borrow: public numbers of a scenario, then what one method makes of them.
+//! What the parties of a federated prior borrow: public numbers of a scenario, then what one method
+//! makes of them.
 
 use std::sync::Arc;
 
@@ -20,9 +21,11 @@ use super::super::context::{MethodContext, RunContext, ScenarioContext};
 use super::super::error::DriverError;
 use super::described::Described;
 
-/// The multiplier of `prior`: noise of a thousandth of the sensitivity neither protects nor disturbs.
+/// The multiplier of `prior`: noise of a thousandth of the sensitivity neither protects nor
+/// disturbs.
 const UNPROTECTED: f64 = 1.0 / 1024.0;
-/// The inducing points of a scenario's prior in \[0, 1\]^dim, row-major; nothing if it has no prior.
+/// The inducing points of a scenario's prior in \[0, 1\]^dim, row-major; nothing if it has no
+/// prior.
 pub fn landmarks(scenario: &Scenario, dim: usize) -> Vec<f64> {
     scenario
         .prior
@@ -31,8 +34,8 @@ pub fn landmarks(scenario: &Scenario, dim: usize) -> Vec<f64> {
         .unwrap_or_default()
 }
 
-/// What the parties of a federated prior agree on, apart from candidates: for `method`, with common draws from `draw_seed`.
-/// `None` if the scenario has no prior.
+/// What the parties of a federated prior agree on, apart from candidates: for `method`, with common
+/// draws from `draw_seed`. `None` if the scenario has no prior.
 ///
 /// **Errors**: a configuration that is not admissible.
 pub fn protocol(
@@ -92,7 +95,8 @@ pub fn protocol(
     Ok(Some(protocol))
 }
 
-/// Features of every candidate, their Gram matrix and the virtual designs: the same in all runs of a scenario.
+/// Features of every candidate, their Gram matrix and the virtual designs: the same in all runs of
+/// a scenario.
 pub struct PriorNumbers<T> {
     config: Config,
     feature_rows: Vec<T>,
@@ -133,7 +137,8 @@ impl<T: Scalar> PriorNumbers<T> {
         }))
     }
 
-    /// The public context of all parties: designs are weighed, and own draws made, by this factor of the prior over the candidates.
+    /// The public context of all parties: designs are weighed, and own draws made, by this factor
+    /// of the prior over the candidates.
     ///
     /// **Errors**: [`PriorError::Length`] for a factor of other candidates.
     pub fn public<'a>(&'a self, prior_rows: &'a [T]) -> Result<Public<'a, T>, PriorError> {
@@ -161,7 +166,8 @@ fn refused(error: PriorError) -> DriverError {
 
 /// One method of the federated prior in one run.
 pub struct PriorContext<T> {
-    /// What every method has: run, budget, faults, marks of frames. Its configuration is that of agents without a server.
+    /// What every method has: run, budget, faults, marks of frames. Its configuration is that of
+    /// agents without a server.
     pub base: MethodContext<T>,
     /// How an agent's function may relate to the common draw.
     pub models: [Model<T>; 6],

@@ -1,8 +1,10 @@
-//! What the prior file of a run says of its scenario: names and ranges of the axes, the data, the seed.
+//! What the prior file of a run says of its scenario: names and ranges of the axes, the data, the
+//! seed.
 //!
-//! A file's reader knows points by names and computes their coordinates itself. So there is a file where both compute the
-//! same ones from names and ranges: numbers, on a linear or logarithmic scale. Whole numbers and names have other
-//! coordinates in a file than in a scenario, and a file has one kernel.
+//! A file's reader knows points by names and computes their coordinates itself. So there is a file
+//! where both compute the same ones from names and ranges: numbers, on a linear or logarithmic
+//! scale. Whole numbers and names have other coordinates in a file than in a scenario, and a file
+//! has one kernel.
 
 use sordino_core::kernel::Stationary;
 use sordino_experiment::scenario::{Method, Scenario};

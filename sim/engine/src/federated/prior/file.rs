@@ -1,19 +1,22 @@
 //! The prior file that the first run of a federated prior leaves.
 //!
-//! **Equation**: a scenario's posterior is one of functions, f(x) = φ(x)·u, u ~ N(w, Σ), in units of y. A file's is
-//! s·ψ(x)·v, s² the surrogate's signal variance, ψ(x) = L⁻¹k(P, x), LLᵀ = k(P, P), k of variance 1. With landmarks P among the
-//! scenario's inducing points both agree at P where Lv = Φ_P u/s. So v = Au and N(Aw, AΣAᵀ) is the file's, A = L⁻¹Φ_P/s.
+//! **Equation**: a scenario's posterior is one of functions, f(x) = φ(x)·u, u ~ N(w, Σ), in units
+//! of y. A file's is s·ψ(x)·v, s² the surrogate's signal variance, ψ(x) = L⁻¹k(P, x), LLᵀ = k(P,
+//! P), k of variance 1. With landmarks P among the scenario's inducing points both agree at P where
+//! Lv = Φ_P u/s. So v = Au and N(Aw, AΣAᵀ) is the file's, A = L⁻¹Φ_P/s.
 //!
-//! **Numerics**: the inducing points of a scenario may be so close that k(P, P) has no factor in single precision. The file
-//! keeps those that no others explain to 10⁻⁶, by the rule of every file, so between them the functions differ by at most
-//! about 10⁻³ of s. A file's numbers are single precision.
+//! **Numerics**: the inducing points of a scenario may be so close that k(P, P) has no factor in
+//! single precision. The file keeps those that no others explain to 10⁻⁶, by the rule of every
+//! file, so between them the functions differ by at most about 10⁻³ of s. A file's numbers are
+//! single precision.
 //!
-//! The self-test B is of the releases before round 1 alone. It holds sums against designs of points that nobody chose by what
-//! the federation believes; from round 1 on agents choose theirs so, and B of such releases is far below 0 although the
-//! posterior is the better for them (−4,000 and −4,800 of the fifth and sixth of the default scenario, after +1,900).
+//! The self-test B is of the releases before round 1 alone. It holds sums against designs of points
+//! that nobody chose by what the federation believes; from round 1 on agents choose theirs so, and
+//! B of such releases is far below 0 although the posterior is the better for them (−4,000 and
+//! −4,800 of the fifth and sixth of the default scenario, after +1,900).
 //!
-//! **Privacy**: the file is a function of releases and public numbers. But the noise of a simulation is that of a seed, and
-//! the label says so: it protects nobody.
+//! **Privacy**: the file is a function of releases and public numbers. But the noise of a
+//! simulation is that of a seed, and the label says so: it protects nobody.
 
 use sordino_core::domain::Candidates;
 use sordino_core::federated::prior::{
@@ -52,9 +55,11 @@ fn held(x: f64) -> f64 {
 }
 
 impl<T: Scalar> PriorContext<T> {
-    /// The file of these releases, M + 1 numbers each, or why there is none, in words; `ours` is what the server learned.
+    /// The file of these releases, M + 1 numbers each, or why there is none, in words; `ours` is
+    /// what the server learned.
     ///
-    /// **Errors**: [`DriverError::Check`] if the releases lead to another posterior than the server's.
+    /// **Errors**: [`DriverError::Check`] if the releases lead to another posterior than the
+    /// server's.
     ///
     /// **Cost**: that of all releases of a server once more, and M³.
     pub(super) fn file<S: AsRef<[T]> + AsMut<[T]>>(
@@ -104,7 +109,8 @@ impl<T: Scalar> PriorContext<T> {
         }))
     }
 
-    /// The posterior of all releases, and the self-test B of those before round 1, as any reader computes both.
+    /// The posterior of all releases, and the self-test B of those before round 1, as any reader
+    /// computes both.
     fn replayed(&self, released: &[f64]) -> Result<(PublicState<T, Vec<T>>, f64), String> {
         let before = self
             .protocol

@@ -1,5 +1,5 @@
-//! The helper of a simulated federated prior: noise and ledger of its own. Masks are left out: they cancel, and the integers
-//! that a leader opens are the same without them.
+//! The helper of a simulated federated prior: noise and ledger of its own. Masks are left out: they
+//! cancel, and the integers that a leader opens are the same without them.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The federated prior in the simulator: it has its own parties, and shares fabric, links, ledger, books and
-//! checkpoints with every federated method.
+//! The federated prior in the simulator: it has its own parties, and shares fabric, links, ledger,
+//! books and checkpoints with every federated method.
 //!
 //! | name | what it is |
 //! |---|---|
@@ -8,8 +8,9 @@
 //! | [`server`] | one method from beginning to end |
 //! | `described`, `file` | what the axes are, in words; the prior file that the first run leaves |
 //!
-//! A round: the common draw goes out; agents query; where the plan says so, releases follow one after the other, each
-//! with terms that depend on the previous one: terms out, joint vectors in, charge, noise, posterior.
+//! A round: the common draw goes out; agents query; where the plan says so, releases follow one
+//! after the other, each with terms that depend on the previous one: terms out, joint vectors in,
+//! charge, noise, posterior.
 
 pub mod context;
 mod described;

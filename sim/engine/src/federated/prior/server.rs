@@ -84,7 +84,8 @@ impl<T: Scalar> Federated for PriorContext<T> {
         let last = last(server);
         while next_round(server) == Some(round) {
             let release = server.state().broadcast();
-            // A release that the budget refuses does not take place; the server then stands before the next.
+            // A release that the budget refuses does not take place; the server then stands before
+            // the next.
             if server.open()? {
                 let unopened = DriverError::Check("a release that is open without its terms");
                 let (terms, noise_multiplier) =
@@ -194,7 +195,8 @@ fn last<T: Scalar>(server: &Host<T>) -> Option<Last<T>> {
     Some((index, sums.into()))
 }
 
-/// The common draw w_t of round t, from a public stream, and Φw_t; nothing in round 0 and before the first release.
+/// The common draw w_t of round t, from a public stream, and Φw_t; nothing in round 0 and before
+/// the first release.
 fn draw<T: Scalar>(
     context: &PriorContext<T>,
     server: &Host<T>,

@@ -34,8 +34,8 @@ pub enum PriorOrder<T> {
         round: u32,
         /// `None` before the first release.
         draw: Option<CommonDraw<T>>,
-        /// For members that keep the posterior themselves; `None` before the first release, and on the way to another
-        /// process.
+        /// For members that keep the posterior themselves; `None` before the first release, and on
+        /// the way to another process.
         last: Option<Last<T>>,
     },
     /// Contributions to a release.
@@ -50,7 +50,8 @@ pub enum PriorOrder<T> {
         weights: Arc<[T]>,
         /// z of this release.
         noise_multiplier: f64,
-        /// The opening of all agents; `None` on the way to another process, which is sent only that of its own agents.
+        /// The opening of all agents; `None` on the way to another process, which is sent only that
+        /// of its own agents.
         share: Option<Arc<Share<Wiped<u8>>>>,
         /// How the noise will be drawn. An order of secret sources never leaves its process.
         source: SourceKind,
@@ -84,8 +85,8 @@ impl<T: Scalar> Agents for PriorContext<T> {
         AgentState::new(agent, self.base.run.seed)
     }
 
-    /// Links have coins of their own in a release, those of "round" T + 1 + j, so that releases after the same round do
-    /// not lose the same vectors.
+    /// Links have coins of their own in a release, those of "round" T + 1 + j, so that releases
+    /// after the same round do not lose the same vectors.
     fn call(&self, order: &PriorOrder<T>) -> Call {
         let upload_len = self.config().contribution_len();
         match *order {

@@ -19,7 +19,8 @@ use super::voter::Voter;
 
 /// One vote in one run.
 pub struct VoteContext<T> {
-    /// What every method has: run, faults, marks of frames. Its configuration is that of agents without a server.
+    /// What every method has: run, faults, marks of frames. Its configuration is that of agents
+    /// without a server.
     pub base: MethodContext<T>,
     /// What all parties know.
     pub ground: Ground,
@@ -57,7 +58,8 @@ impl<T: Scalar> VoteContext<T> {
 
 /// What the parties of a vote over so many candidates agree on, in a run of a scenario.
 ///
-/// **Errors**: more candidates than a release may have numbers; [`DriverError::NoPlan`], because a vote spends the ε of the plan.
+/// **Errors**: more candidates than a release may have numbers; [`DriverError::NoPlan`], because a
+/// vote spends the ε of the plan.
 pub fn protocol(
     scenario: &Scenario,
     method: Method,

@@ -15,7 +15,8 @@ use super::super::run::{Federated, Released};
 use super::context::VoteContext;
 
 impl<T: Scalar> VoteContext<T> {
-    /// Whether ballots are collected at the end of round t: of the initial points alone, and only if somebody will hear of it.
+    /// Whether ballots are collected at the end of round t: of the initial points alone, and only
+    /// if somebody will hear of it.
     pub(super) fn collects(&self, round: u32) -> bool {
         round == 0 && self.base.config.parameters().rounds > 0
     }
@@ -65,7 +66,8 @@ impl<T: Scalar> Federated for VoteContext<T> {
         } else {
             None
         };
-        // The winner is public, and all that an agent here needs of the shares; an agent on a network finds it by itself.
+        // The winner is public, and all that an agent here needs of the shares; an agent on a
+        // network finds it by itself.
         Ok(Order {
             round,
             broadcast: shares,

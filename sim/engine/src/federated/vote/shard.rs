@@ -150,7 +150,8 @@ impl<T: Scalar> Agents for VoteContext<T> {
 }
 
 impl<T: Scalar> VoteContext<T> {
-    /// The same initial points as every method of the run; the winner; then a draw of the agent's own posterior.
+    /// The same initial points as every method of the run; the winner; then a draw of the agent's
+    /// own posterior.
     fn next(&self, sight: &Sight<'_>, winner: Option<u32>, coins: &mut Stream) -> u32 {
         match (sight.round, winner) {
             (0, _) => initial(self.base.run.seed, sight),

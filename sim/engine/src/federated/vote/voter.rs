@@ -1,5 +1,5 @@
-//! An agent of a vote: its ballot, what it makes of the released shares, and its own draws. The simulator runs it, and so does a
-//! program on a network.
+//! An agent of a vote: its ballot, what it makes of the released shares, and its own draws. The
+//! simulator runs it, and so does a program on a network.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,8 @@ use sordino_core::random::Stream;
 use super::super::custom::builtin::{largest, own_draw};
 use super::super::custom::{Chooser, Ground, Sight};
 
-/// How the agents of a vote choose and vote: the winner where shares arrived, a draw of the agent's own posterior elsewhere.
+/// How the agents of a vote choose and vote: the winner where shares arrived, a draw of the agent's
+/// own posterior elsewhere.
 pub struct Voter {
     noise_std: f64,
     /// The last shares and their winner, which is the same for all agents.
@@ -27,11 +28,12 @@ impl Voter {
         })
     }
 
-    /// The candidate that everybody plays first: the largest mean of a Gaussian process with the scenario's kernel, up to
-    /// its scale, that was fitted to the released shares; the first of equals.
+    /// The candidate that everybody plays first: the largest mean of a Gaussian process with the
+    /// scenario's kernel, up to its scale, that was fitted to the released shares; the first of
+    /// equals.
     ///
-    /// **Equation**: sharesᵢ = 1/K + f(xᵢ) + N(0, τ²), f ~ GP(0, s²k/k(0)), s² = max(mean (sharesᵢ − 1/K)² − τ², τ²/100): a
-    /// function of public numbers alone.
+    /// **Equation**: sharesᵢ = 1/K + f(xᵢ) + N(0, τ²), f ~ GP(0, s²k/k(0)), s² = max(mean (sharesᵢ
+    /// − 1/K)² − τ², τ²/100): a function of public numbers alone.
     ///
     /// **Cost**: 1.5·K·columns² multiply-adds, once for all agents of a process.
     pub fn winner(&self, ground: &Ground, shares: &[f64]) -> u32 {
@@ -72,8 +74,8 @@ impl Chooser for Voter {
         }
     }
 
-    /// An agent's vote: 1 for the best of what it has observed, the first of equals, 0 for all others; norm 1. All zeros before
-    /// the first observation.
+    /// An agent's vote: 1 for the best of what it has observed, the first of equals, 0 for all
+    /// others; norm 1. All zeros before the first observation.
     fn message(&self, sight: &Sight<'_>, _coins: &mut Stream) -> Vec<f64> {
         let mut ballot = vec![0.0; sight.ground.count() as usize];
         let better = |best: Option<(u32, f64)>, (candidate, y): &(u32, f64)| match best {
