@@ -241,7 +241,8 @@
 #define SORDINO_UPPER_CONFIDENCE_BOUND 1
 
 /**
- * Bytes before the numbers of a prior file; all of its memory where the factor of its landmarks is given.
+ * Bytes before the numbers of a prior file; all of its memory where the factor of its landmarks is
+ * given.
  */
 #define SORDINO_PRIOR_HEAD 192
 
@@ -331,7 +332,8 @@
 #define SORDINO_VERSION_MAJOR 0
 
 /**
- * The second number: while the first is 0, another one may have other functions and other settings.
+ * The second number: while the first is 0, another one may have other functions and other
+ * settings.
  */
 #define SORDINO_VERSION_MINOR 1
 
@@ -393,7 +395,8 @@ enum sordino_status
      */
     SORDINO_STATUS_NOT_FINITE = -9,
     /**
-     * All rows are in use, or all slots of an optimizer's flash: a larger capacity, more slots, or drop_oldest.
+     * All rows are in use, or all slots of an optimizer's flash: a larger capacity, more slots, or
+     * drop_oldest.
      */
     SORDINO_STATUS_FULL = -10,
     /**
@@ -457,8 +460,8 @@ enum sordino_status
      */
     SORDINO_STATUS_OUTSIDE = -25,
     /**
-     * The bytes are no agreement on a federated prior that a member in single precision takes part in, or not those of the
-     * digest.
+     * The bytes are no agreement on a federated prior that a member in single precision takes part
+     * in, or not those of the digest.
      */
     SORDINO_STATUS_AGREEMENT = -26,
     /**
@@ -507,7 +510,8 @@ enum sordino_answer_kind
      */
     SORDINO_ANSWER_KIND_DONE = 3,
     /**
-     * Of a member under two servers: send what sordino_member_hide writes, then wait for the next frame.
+     * Of a member under two servers: send what sordino_member_hide writes, then wait for the next
+     * frame.
      */
     SORDINO_ANSWER_KIND_HIDE = 4,
 };
@@ -565,12 +569,13 @@ typedef struct sordino_reporter sordino_reporter;
 typedef struct sordino_site sordino_site;
 
 /**
- * What a federation agrees on, and who this agent is in it. sordino_agent_usual fills in the paper's constants;
- * sordino_agent_digest tells two parties whether they agree.
+ * What a federation agrees on, and who this agent is in it. sordino_agent_usual fills in the
+ * paper's constants; sordino_agent_digest tells two parties whether they agree.
  */
 typedef struct sordino_agent_settings {
     /**
-     * Seed of the agent's own draws: secret, never that of a release, and never the same on two devices.
+     * Seed of the agent's own draws: secret, never that of a release, and never the same on two
+     * devices.
      */
     uint64_t seed;
     /**
@@ -688,11 +693,13 @@ typedef struct sordino_agent_settings {
 } sordino_agent_settings;
 
 /**
- * Slots of flash, which keep what an object must not forget. Both callbacks return 0, or anything else if they cannot.
+ * Slots of flash, which keep what an object must not forget. Both callbacks return 0, or anything
+ * else if they cannot.
  *
- * `read` copies the first `len` bytes of slot `slot` to `bytes`; erased flash may read 0xff or 0. `write` erases the
- * slot, writes the bytes and returns when they are durable. Slots 0 and 1 must lie in different erase units, and so must
- * 2 and 3 of a member. What was written is read back at once: `read` gives what `write` left.
+ * `read` copies the first `len` bytes of slot `slot` to `bytes`; erased flash may read 0xff or 0.
+ * `write` erases the slot, writes the bytes and returns when they are durable. Slots 0 and 1 must
+ * lie in different erase units, and so must 2 and 3 of a member. What was written is read back at
+ * once: `read` gives what `write` left.
  */
 typedef struct sordino_flash {
     /**
@@ -710,7 +717,8 @@ typedef struct sordino_flash {
 } sordino_flash;
 
 /**
- * A setting that was refused. The texts are static and not ended by a zero: print them with "%.*s".
+ * A setting that was refused. The texts are static and not ended by a zero: print them with
+ * "%.*s".
  */
 typedef struct sordino_refusal {
     /**
@@ -770,11 +778,13 @@ typedef struct sordino_frame_header {
      */
     uint64_t deployment;
     /**
-     * sordino_prefix of the digest of the agreement, which `sordino export --lang c` writes into a header.
+     * sordino_prefix of the digest of the agreement, which `sordino export --lang c` writes into a
+     * header.
      */
     uint64_t config;
     /**
-     * sordino_prefix of the history: of an upload that of all broadcasts its agent knows (sordino_frame_chain).
+     * sordino_prefix of the history: of an upload that of all broadcasts its agent knows
+     * (sordino_frame_chain).
      */
     uint64_t chain;
     /**
@@ -790,7 +800,8 @@ typedef struct sordino_frame_header {
      */
     uint32_t round;
     /**
-     * How often the round was begun before, at most 65535: an answer carries that of the frame it answers.
+     * How often the round was begun before, at most 65535: an answer carries that of the frame it
+     * answers.
      */
     uint32_t attempt;
     /**
@@ -838,7 +849,8 @@ typedef struct sordino_gp_settings {
 } sordino_gp_settings;
 
 /**
- * What a member agreed to, and who it is. `sordino export` writes all of it but the secrets, as SORDINO_MEMBER_SETTINGS.
+ * What a member agreed to, and who it is. `sordino export` writes all of it but the secrets, as
+ * SORDINO_MEMBER_SETTINGS.
  */
 typedef struct sordino_member_settings {
     /**
@@ -858,8 +870,9 @@ typedef struct sordino_member_settings {
      */
     const uint8_t *digest;
     /**
-     * Two servers: the device's own secret, SORDINO_KEY_BYTES bytes of its entropy; another one whenever its flash is erased,
-     * because a mask would serve twice. 32 times the same byte is refused: no generator drew it. NULL with one server.
+     * Two servers: the device's own secret, SORDINO_KEY_BYTES bytes of its entropy; another one
+     * whenever its flash is erased, because a mask would serve twice. 32 times the same byte is
+     * refused: no generator drew it. NULL with one server.
      */
     const uint8_t *own_secret;
     /**
@@ -893,8 +906,9 @@ typedef struct sordino_newcomer_settings {
      */
     uint32_t capacity;
     /**
-     * Candidates that are looked at together, 1 to SORDINO_CANDIDATES_MAX: 1 is enough with a file that is trusted; else
-     * every hypothesis is computed again for as many. No width changes a question.
+     * Candidates that are looked at together, 1 to SORDINO_CANDIDATES_MAX: 1 is enough with a file
+     * that is trusted; else every hypothesis is computed again for as many. No width changes a
+     * question.
      */
     uint32_t width;
     /**
@@ -902,8 +916,8 @@ typedef struct sordino_newcomer_settings {
      */
     uint32_t seed;
     /**
-     * Noise variance of an evaluation as a fraction of the squared scale of the function, 1e-6 to 1: 1e-3 as usual, 1e-2 where
-     * evaluations would give another value the next time.
+     * Noise variance of an evaluation as a fraction of the squared scale of the function, 1e-6 to
+     * 1: 1e-3 as usual, 1e-2 where evaluations would give another value the next time.
      */
     double noise_fraction;
     /**
@@ -939,7 +953,8 @@ typedef struct sordino_newcomer_entry {
 } sordino_newcomer_entry;
 
 /**
- * What an optimizer is told beforehand; sordino_optimizer_usual fills in what is good enough for a first run.
+ * What an optimizer is told beforehand; sordino_optimizer_usual fills in what is good enough for a
+ * first run.
  */
 typedef struct sordino_optimizer_settings {
     /**
@@ -971,7 +986,8 @@ typedef struct sordino_optimizer_settings {
      */
     uint32_t acquisition;
     /**
-     * Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2 more.
+     * Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2
+     * more.
      */
     uint32_t initial_points;
     /**
@@ -987,21 +1003,25 @@ typedef struct sordino_optimizer_settings {
      */
     uint32_t half_life;
     /**
-     * Slots of the flash beside those of `capacity` observations: fits that can be stored, one slot each, also those that
-     * suggestions make, 0 to SORDINO_CAPACITY_MAX; suggestions go on without, and after a reset make theirs again; with drop_oldest any number of fits are, in SORDINO_OPTIMIZER_RING slots, the least that is
-     * admitted then. Slots 0 to SORDINO_OPTIMIZER_SLOTS(capacity, fits) - 1 are used; without a flash none.
+     * Slots of the flash beside those of `capacity` observations: fits that can be stored, one
+     * slot each, also those that suggestions make, 0 to SORDINO_CAPACITY_MAX; suggestions go on
+     * without, and after a reset make theirs again; with drop_oldest any number of fits are, in
+     * SORDINO_OPTIMIZER_RING slots, the least that is admitted then. Slots 0 to
+     * SORDINO_OPTIMIZER_SLOTS(capacity, fits) - 1 are used; without a flash none.
      */
     uint32_t fits;
 } sordino_optimizer_settings;
 
 /**
- * An acquisition of the program's own: how much a point is worth asking whose posterior has this mean and variance; `best`
- * is the largest posterior mean at an observed point. Negative infinity: not at all. It should be smooth.
+ * An acquisition of the program's own: how much a point is worth asking whose posterior has this
+ * mean and variance; `best` is the largest posterior mean at an observed point. Negative infinity:
+ * not at all. It should be smooth.
  */
 typedef float (*sordino_rule)(void *context, float mean, float variance, float best);
 
 /**
- * The numbers of a prior file, as `sordino prior export --lang c` writes them. Lengths are in numbers, not in bytes.
+ * The numbers of a prior file, as `sordino prior export --lang c` writes them. Lengths are in
+ * numbers, not in bytes.
  */
 typedef struct sordino_prior_numbers {
     /**
@@ -1017,7 +1037,8 @@ typedef struct sordino_prior_numbers {
      */
     float self_test;
     /**
-     * Landmarks one after the other, from 0 to 1: at most SORDINO_LANDMARKS_MAX of `dim` coordinates.
+     * Landmarks one after the other, from 0 to 1: at most SORDINO_LANDMARKS_MAX of `dim`
+     * coordinates.
      */
     const float *landmarks;
     /**
@@ -1041,7 +1062,8 @@ typedef struct sordino_prior_numbers {
      */
     size_t covariance_len;
     /**
-     * What sordino_prior_factor says of this file, or NULL: then it is computed, and kept in the object's memory.
+     * What sordino_prior_factor says of this file, or NULL: then it is computed, and kept in the
+     * object's memory.
      */
     const float *factor;
     /**
@@ -1077,10 +1099,11 @@ typedef struct sordino_reporter_settings {
 } sordino_reporter_settings;
 
 /**
- * A cryptographic generator: fills `len` bytes at `bytes` and returns 0, or anything else if it cannot.
+ * A cryptographic generator: fills `len` bytes at `bytes` and returns 0, or anything else if it
+ * cannot.
  *
- * What it gives must be unpredictable to everybody: a tested hardware generator, or a cipher seeded by one. Noise made
- * of a counter or of rand() protects nobody.
+ * What it gives must be unpredictable to everybody: a tested hardware generator, or a cipher
+ * seeded by one. Noise made of a counter or of rand() protects nobody.
  */
 typedef struct sordino_entropy {
     /**
@@ -1094,7 +1117,8 @@ typedef struct sordino_entropy {
 } sordino_entropy;
 
 /**
- * What a campaign agreed on. `sordino terms INVITATION --format c` writes it, as SORDINO_SITE_SETTINGS.
+ * What a campaign agreed on. `sordino terms INVITATION --format c` writes it, as
+ * SORDINO_SITE_SETTINGS.
  */
 typedef struct sordino_site_settings {
     /**
@@ -1124,19 +1148,18 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Bytes of memory an agent takes, as SORDINO_AGENT_SIZE; `observations` is initial points + rounds. 0 if one of them is
- * out of range.
+ * Bytes of memory an agent takes, as SORDINO_AGENT_SIZE; `observations` is initial points +
+ * rounds. 0 if one of them is out of range.
  */
-size_t sordino_agent_size(uint32_t dim,
-                          uint32_t features,
-                          uint32_t observations);
+size_t sordino_agent_size(uint32_t dim, uint32_t features, uint32_t observations);
 
 /**
- * Builds an agent in `memory` of `len` bytes, as its flash left it, and writes its address to `agent`. `flash` and
- * `refusal` may be NULL.
+ * Builds an agent in `memory` of `len` bytes, as its flash left it, and writes its address to
+ * `agent`. `flash` and `refusal` may be NULL.
  *
- * With a flash an observation is in its slot before it counts, and the state in both slots before the answer is given;
- * after a reset sordino_agent_repeat says what the agent wanted. Without one a reset forgets everything.
+ * With a flash an observation is in its slot before it counts, and the state in both slots before
+ * the answer is given; after a reset sordino_agent_repeat says what the agent wanted. Without one
+ * a reset forgets everything.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; the other
  * pointers are NULL or point to one value; the callbacks do what their docs say. The list `points` of the settings is
@@ -1152,20 +1175,18 @@ sordino_status sordino_agent_open(void *memory,
 /**
  * Begins with the first initial point.
  *
- * `candidates`: 0 does all of the work; any other number does about what maximising over so many candidates costs and
- * returns SORDINO_STATUS_PENDING until the work is done, for a program that feeds a watchdog. After SORDINO_STATUS_FLASH
- * call sordino_agent_repeat.
+ * `candidates`: 0 does all of the work; any other number does about what maximising over so many
+ * candidates costs and returns SORDINO_STATUS_PENDING until the work is done, for a program that
+ * feeds a watchdog. After SORDINO_STATUS_FLASH call sordino_agent_repeat.
  *
  * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
  * beside them.
  */
-sordino_status sordino_agent_start(struct sordino_agent *agent,
-                                   uint32_t candidates,
-                                   struct sordino_answer *answer);
+sordino_status sordino_agent_start(struct sordino_agent *agent, uint32_t candidates, struct sordino_answer *answer);
 
 /**
- * Tells the value of the point last asked for. A value that the flash already holds for it, written before a reset,
- * counts in place of `y`.
+ * Tells the value of the point last asked for. A value that the flash already holds for it,
+ * written before a reset, counts in place of `y`.
  *
  * `candidates` as in sordino_agent_start.
  *
@@ -1178,7 +1199,8 @@ sordino_status sordino_agent_observed(struct sordino_agent *agent,
                                       struct sordino_answer *answer);
 
 /**
- * The server's vectors of the round before: `len` numbers, one for each region and feature, at `vectors`.
+ * The server's vectors of the round before: `len` numbers, one for each region and feature, at
+ * `vectors`.
  *
  * `candidates` as in sordino_agent_start.
  *
@@ -1209,21 +1231,20 @@ sordino_status sordino_agent_no_broadcast(struct sordino_agent *agent,
  * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
  * beside them.
  */
-sordino_status sordino_agent_missed(struct sordino_agent *agent,
-                                    struct sordino_answer *answer);
+sordino_status sordino_agent_missed(struct sordino_agent *agent, struct sordino_answer *answer);
 
 /**
- * Says the last answer again, the same bits: after a reset, for a server that lacks the upload, or after
- * SORDINO_STATUS_FLASH. Before the beginning it is SORDINO_ANSWER_KIND_WAIT.
+ * Says the last answer again, the same bits: after a reset, for a server that lacks the upload, or
+ * after SORDINO_STATUS_FLASH. Before the beginning it is SORDINO_ANSWER_KIND_WAIT.
  *
  * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
  * beside them.
  */
-sordino_status sordino_agent_repeat(struct sordino_agent *agent,
-                                    struct sordino_answer *answer);
+sordino_status sordino_agent_repeat(struct sordino_agent *agent, struct sordino_answer *answer);
 
 /**
- * Round (0 during the initial points), observations so far, and whether the run is over (0 or 1); each may be NULL.
+ * Round (0 during the initial points), observations so far, and whether the run is over (0 or 1);
+ * each may be NULL.
  *
  * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to one value.
  */
@@ -1233,8 +1254,9 @@ sordino_status sordino_agent_describe(const struct sordino_agent *agent,
                                       uint32_t *over);
 
 /**
- * The usual settings of agent 0: the constants of the paper's synthetic experiments, a Matérn 5/2 kernel of lengthscale
- * 0.2, a grid of 10 points an axis, S = 10, q = 0.5, z = 1. Seeds are 0: give the agent one of its own.
+ * The usual settings of agent 0: the constants of the paper's synthetic experiments, a Matérn 5/2
+ * kernel of lengthscale 0.2, a grid of 10 points an axis, S = 10, q = 0.5, z = 1. Seeds are 0:
+ * give the agent one of its own.
  *
  * Pointers: `settings` is NULL or points to one value.
  */
@@ -1245,12 +1267,12 @@ sordino_status sordino_agent_usual(uint32_t dim,
                                    struct sordino_agent_settings *settings);
 
 /**
- * Digest of the configuration, SORDINO_DIGEST_BYTES bytes to `digest`: that of the server, if both agree on every number.
+ * Digest of the configuration, SORDINO_DIGEST_BYTES bytes to `digest`: that of the server, if both
+ * agree on every number.
  *
  * Pointers: `settings` is NULL or points to one value, `digest` NULL or points to SORDINO_DIGEST_BYTES bytes.
  */
-sordino_status sordino_agent_digest(const struct sordino_agent_settings *settings,
-                                    uint8_t *digest);
+sordino_status sordino_agent_digest(const struct sordino_agent_settings *settings, uint8_t *digest);
 
 /**
  * First 64 bits of the SORDINO_DIGEST_BYTES bytes at `digest`, as headers carry them, to `prefix`.
@@ -1260,8 +1282,8 @@ sordino_status sordino_agent_digest(const struct sordino_agent_settings *setting
 sordino_status sordino_prefix(const uint8_t *digest, uint64_t *prefix);
 
 /**
- * Writes a frame of `len` numbers into the `room` bytes at `bytes`, and how many it took to `written`. Frames take
- * SORDINO_FRAME_OVERHEAD bytes and four for each number, or fewer.
+ * Writes a frame of `len` numbers into the `room` bytes at `bytes`, and how many it took to
+ * `written`. Frames take SORDINO_FRAME_OVERHEAD bytes and four for each number, or fewer.
  *
  * Pointers: `header` and `written` are NULL or point to one value, `numbers` NULL or points to `len` numbers, `bytes`
  * NULL or points to `room` bytes.
@@ -1274,8 +1296,9 @@ sordino_status sordino_frame_write(const struct sordino_frame_header *header,
                                    size_t *written);
 
 /**
- * Writes an upload in 16 bits a number, SORDINO_SMALL_OVERHEAD bytes and two for each number, which the agent clips as
- * the server would; docs/frames.md says what that costs. `len` is the number of features of the settings.
+ * Writes an upload in 16 bits a number, SORDINO_SMALL_OVERHEAD bytes and two for each number,
+ * which the agent clips as the server would; docs/frames.md says what that costs. `len` is the
+ * number of features of the settings.
  *
  * Pointers: `settings`, `header` and `written` are NULL or point to one value, `numbers` NULL or points to `len`
  * numbers, `bytes` NULL or points to `room` bytes.
@@ -1289,8 +1312,9 @@ sordino_status sordino_frame_write_small(const struct sordino_agent_settings *se
                                          size_t *written);
 
 /**
- * Reads the frame of `len` bytes at `bytes`: what precedes its numbers to `header`, and `header->len` numbers, at most
- * `room`, to `numbers`. Whether it is of this federation and of which round is for the caller to compare.
+ * Reads the frame of `len` bytes at `bytes`: what precedes its numbers to `header`, and
+ * `header->len` numbers, at most `room`, to `numbers`. Whether it is of this federation and of
+ * which round is for the caller to compare.
  *
  * Pointers: `bytes` is NULL or points to `len` bytes, `header` NULL or points to one value, `numbers` NULL or points
  * to `room` numbers.
@@ -1302,38 +1326,37 @@ sordino_status sordino_frame_read(const uint8_t *bytes,
                                   size_t room);
 
 /**
- * Reads what precedes the numbers of the frame of `len` bytes at `bytes`, in whatever format they are, to `header`. A site of a
- * campaign needs no more of a release: what it says comes with the opening and with the file.
+ * Reads what precedes the numbers of the frame of `len` bytes at `bytes`, in whatever format they
+ * are, to `header`. A site of a campaign needs no more of a release: what it says comes with the
+ * opening and with the file.
  *
  * Pointers: `bytes` is NULL or points to `len` bytes, `header` NULL or points to one value.
  */
-sordino_status sordino_frame_marks(const uint8_t *bytes,
-                                   size_t len,
-                                   struct sordino_frame_header *header);
+sordino_status sordino_frame_marks(const uint8_t *bytes, size_t len, struct sordino_frame_header *header);
 
 /**
- * The history after one more frame of the server: `before` are the SORDINO_DIGEST_BYTES bytes of the history so far, at
- * the beginning the digest of the agreement; the history with the frame goes to `next`, which may be `before`.
+ * The history after one more frame of the server: `before` are the SORDINO_DIGEST_BYTES bytes of
+ * the history so far, at the beginning the digest of the agreement; the history with the frame
+ * goes to `next`, which may be `before`.
  *
- * SORDINO_STATUS_FOREIGN: the frame does not continue this history, or is no frame of a server. Nothing more should be
- * sent to a server that tells two histories.
+ * SORDINO_STATUS_FOREIGN: the frame does not continue this history, or is no frame of a server.
+ * Nothing more should be sent to a server that tells two histories.
  *
  * Pointers: `before` and `next` are NULL or point to SORDINO_DIGEST_BYTES bytes, `bytes` NULL or points to `len`
  * bytes.
  */
-sordino_status sordino_frame_chain(const uint8_t *before,
-                                   const uint8_t *bytes,
-                                   size_t len,
-                                   uint8_t *next);
+sordino_status sordino_frame_chain(const uint8_t *before, const uint8_t *bytes, size_t len, uint8_t *next);
 
 /**
- * How many packets of `packet` bytes a frame of `frame` bytes takes; 0 if they are too many or too small.
+ * How many packets of `packet` bytes a frame of `frame` bytes takes; 0 if they are too many or too
+ * small.
  */
 size_t sordino_fragment_count(size_t frame, size_t packet);
 
 /**
- * Writes piece `index`, from 0 on, of the frame of `len` bytes at `bytes` into the packet of `room` bytes at `packet`,
- * and how many it took to `written`. All pieces of a frame are cut for the same `room`.
+ * Writes piece `index`, from 0 on, of the frame of `len` bytes at `bytes` into the packet of
+ * `room` bytes at `packet`, and how many it took to `written`. All pieces of a frame are cut for
+ * the same `room`.
  *
  * Pointers: `bytes` is NULL or points to `len` bytes, `packet` NULL or points to `room` bytes, `written` NULL or
  * points to one value.
@@ -1346,20 +1369,19 @@ sordino_status sordino_fragment_write(const uint8_t *bytes,
                                       size_t *written);
 
 /**
- * Builds a reassembly in `memory` of `len` bytes, and writes its address to `reassembly`. It holds frames of up to
- * `len` - SORDINO_REASSEMBLY_HEAD bytes.
+ * Builds a reassembly in `memory` of `len` bytes, and writes its address to `reassembly`. It holds
+ * frames of up to `len` - SORDINO_REASSEMBLY_HEAD bytes.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `reassembly` is
  * NULL or points to one value.
  */
-sordino_status sordino_reassembly_new(void *memory,
-                                      size_t len,
-                                      struct sordino_reassembly **reassembly);
+sordino_status sordino_reassembly_new(void *memory, size_t len, struct sordino_reassembly **reassembly);
 
 /**
- * Takes a piece. SORDINO_STATUS_PENDING: others lack. SORDINO_STATUS_OK: the whole frame is `frame_len` bytes at `frame`,
- * in the memory of the object, until its next call. SORDINO_STATUS_FOREIGN: a piece of another frame than the one under
- * way, which is kept. SORDINO_STATUS_FRAME: no piece, or the whole was changed on its way and is given up.
+ * Takes a piece. SORDINO_STATUS_PENDING: others lack. SORDINO_STATUS_OK: the whole frame is
+ * `frame_len` bytes at `frame`, in the memory of the object, until its next call.
+ * SORDINO_STATUS_FOREIGN: a piece of another frame than the one under way, which is kept.
+ * SORDINO_STATUS_FRAME: no piece, or the whole was changed on its way and is given up.
  *
  * Pointers: `reassembly` is NULL or what sordino_reassembly_new wrote; `packet` is NULL or points to `len` bytes,
  * `frame` and `frame_len` NULL or points to one value.
@@ -1378,12 +1400,14 @@ sordino_status sordino_reassembly_push(struct sordino_reassembly *reassembly,
 sordino_status sordino_reassembly_clear(struct sordino_reassembly *reassembly);
 
 /**
- * Bytes of memory a Gaussian process takes, as SORDINO_GP_SIZE; 0 if `dim` or `capacity` is out of range.
+ * Bytes of memory a Gaussian process takes, as SORDINO_GP_SIZE; 0 if `dim` or `capacity` is out of
+ * range.
  */
 size_t sordino_gp_size(uint32_t dim, uint32_t capacity);
 
 /**
- * Builds an empty Gaussian process in `memory` of `len` bytes and writes its address to `gp`. `refusal` may be NULL.
+ * Builds an empty Gaussian process in `memory` of `len` bytes and writes its address to `gp`.
+ * `refusal` may be NULL.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `settings`,
  * `gp` and `refusal` are NULL or point to one value.
@@ -1395,8 +1419,9 @@ sordino_status sordino_gp_new(void *memory,
                               struct sordino_refusal *refusal);
 
 /**
- * Adds the value `y` of the point of `dim` coordinates at `point`. One that repeats another at working precision is
- * averaged into it; `row` then gets the index of that one, else that of the new row. `row` may be NULL.
+ * Adds the value `y` of the point of `dim` coordinates at `point`. One that repeats another at
+ * working precision is averaged into it; `row` then gets the index of that one, else that of the
+ * new row. `row` may be NULL.
  *
  * Pointers: `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or points to `dim` numbers, `row` NULL or
  * points to one.
@@ -1430,8 +1455,8 @@ sordino_status sordino_gp_remove(struct sordino_gp *gp, uint32_t row);
 sordino_status sordino_gp_clear(struct sordino_gp *gp);
 
 /**
- * Rows in use (merged observations count once), and the logarithm of the likelihood of all observations; each may be
- * NULL.
+ * Rows in use (merged observations count once), and the logarithm of the likelihood of all
+ * observations; each may be NULL.
  *
  * Pointers: `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or point to one value.
  */
@@ -1447,14 +1472,16 @@ size_t sordino_member_size(uint32_t candidates,
                            uint32_t designs);
 
 /**
- * Builds a member in `memory` of `len` bytes, as its flash left it, and writes its address to `member`. `refusal` may be NULL,
- * and with one server `flash` too: a reset then forgets everything. Two servers need both keys and a flash.
+ * Builds a member in `memory` of `len` bytes, as its flash left it, and writes its address to
+ * `member`. `refusal` may be NULL, and with one server `flash` too: a reset then forgets
+ * everything. Two servers need both keys and a flash.
  *
- * `doubles` holds SORDINO_MEMBER_DOUBLES numbers or more, which are free afterwards. The agreement, the digest and the keys of
- * the settings are read and not kept.
+ * `doubles` holds SORDINO_MEMBER_DOUBLES numbers or more, which are free afterwards. The
+ * agreement, the digest and the keys of the settings are read and not kept.
  *
- * SORDINO_STATUS_MASKS is a flash with a past that does not say which masks were used: with the same secret a mask could serve
- * twice, which shows the difference of two contributions. Such a device needs a new secret and a new invitation.
+ * SORDINO_STATUS_MASKS is a flash with a past that does not say which masks were used: with the
+ * same secret a mask could serve twice, which shows the difference of two contributions. Such a
+ * device needs a new secret and a new invitation.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `doubles` is
  * NULL or points to `doubles_len` numbers; the other pointers are NULL or point to one value; the pointers of the
@@ -1470,12 +1497,13 @@ sordino_status sordino_member_open(void *memory,
                                    struct sordino_refusal *refusal);
 
 /**
- * The frame of round `round`: none of its numbers in round 0, later the `len` numbers that were released, or none where
- * nothing was. `is_over` is 1 if the server is in a later round already: then nothing is asked, and the next frame may come.
+ * The frame of round `round`: none of its numbers in round 0, later the `len` numbers that were
+ * released, or none where nothing was. `is_over` is 1 if the server is in a later round already:
+ * then nothing is asked, and the next frame may come.
  *
- * Frames are taken in order, each once; the last one again, whose answer was lost say, repeats the answer. The answer is
- * SORDINO_ANSWER_KIND_EVALUATE, or what is to be contributed if the round has no queries. It takes as long as learning the
- * release and a query: see docs/device-table.md.
+ * Frames are taken in order, each once; the last one again, whose answer was lost say, repeats the
+ * answer. The answer is SORDINO_ANSWER_KIND_EVALUATE, or what is to be contributed if the round
+ * has no queries. It takes as long as learning the release and a query: see docs/device-table.md.
  *
  * Pointers: `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or point to what is named
  * beside them.
@@ -1488,32 +1516,29 @@ sordino_status sordino_member_frame(struct sordino_member *member,
                                     struct sordino_answer *answer);
 
 /**
- * Tells the value of the point last asked for. A value that the flash already holds for it, written before a reset, counts
- * in place of `y`.
+ * Tells the value of the point last asked for. A value that the flash already holds for it,
+ * written before a reset, counts in place of `y`.
  *
  * Pointers: `member` is NULL or what sordino_member_open wrote; `answer` is NULL or points to one value.
  */
-sordino_status sordino_member_observed(struct sordino_member *member,
-                                       float y,
-                                       struct sordino_answer *answer);
+sordino_status sordino_member_observed(struct sordino_member *member, float y, struct sordino_answer *answer);
 
 /**
- * Says the last answer again, the same bits: after a reset, or after SORDINO_STATUS_FLASH. Before the first frame it is
- * SORDINO_ANSWER_KIND_WAIT.
+ * Says the last answer again, the same bits: after a reset, or after SORDINO_STATUS_FLASH. Before
+ * the first frame it is SORDINO_ANSWER_KIND_WAIT.
  *
  * Pointers: `member` is NULL or what sordino_member_open wrote; `answer` is NULL or points to one value.
  */
-sordino_status sordino_member_repeat(struct sordino_member *member,
-                                     struct sordino_answer *answer);
+sordino_status sordino_member_repeat(struct sordino_member *member, struct sordino_answer *answer);
 
 /**
- * Under two servers: writes the contribution to the release of round `round` behind a mask to `bytes`, the attempt of the
- * mask and the share, and how many bytes these are to `used`. They go to the leader behind a frame without numbers. `len` of
- * SORDINO_HIDDEN_SIZE is always enough.
+ * Under two servers: writes the contribution to the release of round `round` behind a mask to
+ * `bytes`, the attempt of the mask and the share, and how many bytes these are to `used`. They go
+ * to the leader behind a frame without numbers. `len` of SORDINO_HIDDEN_SIZE is always enough.
  *
- * That the mask is used is in flash before it exists. Asked again, it writes the same bytes; after a reset those of another
- * mask, over the same numbers. SORDINO_STATUS_UNEXPECTED: the answer was not SORDINO_ANSWER_KIND_HIDE, or one server is
- * trusted.
+ * That the mask is used is in flash before it exists. Asked again, it writes the same bytes; after
+ * a reset those of another mask, over the same numbers. SORDINO_STATUS_UNEXPECTED: the answer was
+ * not SORDINO_ANSWER_KIND_HIDE, or one server is trusted.
  *
  * Pointers: `member` is NULL or what sordino_member_open wrote; `bytes` is NULL or points to `len` bytes, `used` NULL
  * or points to one value.
@@ -1525,7 +1550,8 @@ sordino_status sordino_member_hide(struct sordino_member *member,
                                    size_t *used);
 
 /**
- * Frames taken, observations so far, masks used, and whether the run is over (0 or 1); each may be NULL.
+ * Frames taken, observations so far, masks used, and whether the run is over (0 or 1); each may be
+ * NULL.
  *
  * Pointers: `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or point to one value.
  */
@@ -1536,19 +1562,18 @@ sordino_status sordino_member_describe(const struct sordino_member *member,
                                        uint32_t *over);
 
 /**
- * The public half of a secret of SORDINO_KEY_BYTES bytes, for the enrolment of a device under two servers.
+ * The public half of a secret of SORDINO_KEY_BYTES bytes, for the enrolment of a device under two
+ * servers.
  *
  * Pointers: Both pointers are NULL or point to SORDINO_KEY_BYTES bytes.
  */
 sordino_status sordino_member_public_key(const uint8_t *secret, uint8_t *public_key);
 
 /**
- * Bytes of memory a newcomer takes, as SORDINO_NEWCOMER_SIZE, with a file of so many landmarks, 0 without one; 0 if a number
- * is out of range.
+ * Bytes of memory a newcomer takes, as SORDINO_NEWCOMER_SIZE, with a file of so many landmarks, 0
+ * without one; 0 if a number is out of range.
  */
-size_t sordino_newcomer_size(uint32_t landmarks,
-                             uint32_t capacity,
-                             uint32_t width);
+size_t sordino_newcomer_size(uint32_t landmarks, uint32_t capacity, uint32_t width);
 
 /**
  * The usual settings: width 1, seed 0, a noise fraction of 1e-3, no moments.
@@ -1562,12 +1587,12 @@ sordino_status sordino_newcomer_usual(uint32_t dim,
                                       struct sordino_newcomer_settings *settings);
 
 /**
- * Builds a search in `memory` of `len` bytes, tells it again what `log` of `log_len` entries says, oldest first, and writes
- * its address to `newcomer`. `prior` is the file to begin with, or NULL; `log` is NULL and 0 for a search that begins;
- * `refusal` may be NULL.
+ * Builds a search in `memory` of `len` bytes, tells it again what `log` of `log_len` entries says,
+ * oldest first, and writes its address to `newcomer`. `prior` is the file to begin with, or NULL;
+ * `log` is NULL and 0 for a search that begins; `refusal` may be NULL.
  *
- * The state is the log: after a reset the same entries in the same order give the same questions, bit for bit. A program
- * that must survive one stores an entry before it tells it.
+ * The state is the log: after a reset the same entries in the same order give the same questions,
+ * bit for bit. A program that must survive one stores an entry before it tells it.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `prior` is NULL
  * or what sordino_prior_attach wrote, and its memory stays as it is while the newcomer is used, as do the lists of
@@ -1584,46 +1609,45 @@ sordino_status sordino_newcomer_open(void *memory,
                                      struct sordino_refusal *refusal);
 
 /**
- * The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made, at least one: an evaluation
- * is a hypothesis that is weighed, or a candidate under one; SORDINO_STATUS_PENDING until the search is done, with the same
- * candidate whatever the slices are. One that was told is not asked again while another is left.
+ * The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made,
+ * at least one: an evaluation is a hypothesis that is weighed, or a candidate under one;
+ * SORDINO_STATUS_PENDING until the search is done, with the same candidate whatever the slices
+ * are. One that was told is not asked again while another is left.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` is NULL or points to one number.
  */
-sordino_status sordino_newcomer_suggest(struct sordino_newcomer *newcomer,
-                                        uint32_t evaluations,
-                                        uint32_t *candidate);
+sordino_status sordino_newcomer_suggest(struct sordino_newcomer *newcomer, uint32_t evaluations, uint32_t *candidate);
 
 /**
- * Tells the value `y` of a candidate, asked for or not, for the first time or again. SORDINO_STATUS_INDEX,
- * SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
+ * Tells the value `y` of a candidate, asked for or not, for the first time or again.
+ * SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote.
  */
 sordino_status sordino_newcomer_observe(struct sordino_newcomer *newcomer, uint32_t candidate, float y);
 
 /**
- * The candidate to use: the one of those that were told whose posterior mean is largest, and that mean in the user's unit.
- * SORDINO_STATUS_INDEX if nothing was told. `mean` may be NULL. A suggestion that is not done begins again.
+ * The candidate to use: the one of those that were told whose posterior mean is largest, and that
+ * mean in the user's unit. SORDINO_STATUS_INDEX if nothing was told. `mean` may be NULL. A
+ * suggestion that is not done begins again.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` and `mean` are NULL or point to one
  * number.
  */
-sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer,
-                                     uint32_t *candidate,
-                                     float *mean);
+sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer, uint32_t *candidate, float *mean);
 
 /**
- * The posterior probability that the file counts, 0 to 1, to `probability`: below ½ the values speak against the file, and a
- * device does better to ask a sordino_optimizer from then on, told all values, by sordino_optimizer_suggest_among. 0 without a
- * file and with one that is not read. A suggestion that is not done begins again.
+ * The posterior probability that the file counts, 0 to 1, to `probability`: below ½ the values
+ * speak against the file, and a device does better to ask a sordino_optimizer from then on, told
+ * all values, by sordino_optimizer_suggest_among. 0 without a file and with one that is not read.
+ * A suggestion that is not done begins again.
  *
- * All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n observations.
+ * All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n
+ * observations.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or points to one number.
  */
-sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer,
-                                      float *probability);
+sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer, float *probability);
 
 /**
  * Observations told, candidates, and how the file is read (SORDINO_READING_*); each may be NULL.
@@ -1646,19 +1670,21 @@ sordino_status sordino_newcomer_told(const struct sordino_newcomer *newcomer,
                                      struct sordino_newcomer_entry *entry);
 
 /**
- * Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes its address to
- * `optimizer`. `flash` and `refusal` may be NULL.
+ * Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes
+ * its address to `optimizer`. `flash` and `refusal` may be NULL.
  *
- * With a flash every point is stored before the call that tells it returns, in a slot of SORDINO_OPTIMIZER_SLOT bytes, and
- * so is every fit: after a reset the optimizer asks for the same point as before. Without one a reset forgets everything.
- * Without drop_oldest slots are filled from the first on, until all are in use; a flash may end before
- * SORDINO_OPTIMIZER_SLOTS(capacity, fits), where `read` fails. With it the newest `capacity` observations stay, in
- * slots that are written in turn.
+ * With a flash every point is stored before the call that tells it returns, in a slot of
+ * SORDINO_OPTIMIZER_SLOT bytes, and so is every fit: after a reset the optimizer asks for the same
+ * point as before. Without one a reset forgets everything. Without drop_oldest slots are filled
+ * from the first on, until all are in use; a flash may end before
+ * SORDINO_OPTIMIZER_SLOTS(capacity, fits), where `read` fails. With it the newest `capacity`
+ * observations stay, in slots that are written in turn.
  *
- * What another kind, version, box, capacity or setting has stored is SORDINO_STATUS_STORED_FOREIGN, and what no cut can have
- * left (a slot that cannot be read as an entry, and entries behind it) SORDINO_STATUS_STORED_DAMAGED: nothing is built and
- * nothing is written. Go back to the settings, or give the data up with sordino_optimizer_erase. A torn slot at the end is
- * a write that was cut off, and is written again.
+ * What another kind, version, box, capacity or setting has stored is
+ * SORDINO_STATUS_STORED_FOREIGN, and what no cut can have left (a slot that cannot be read as an
+ * entry, and entries behind it) SORDINO_STATUS_STORED_DAMAGED: nothing is built and nothing is
+ * written. Go back to the settings, or give the data up with sordino_optimizer_erase. A torn slot
+ * at the end is a write that was cut off, and is written again.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; the other
  * pointers are NULL or point to one value; the callbacks do what their docs say.
@@ -1671,8 +1697,8 @@ sordino_status sordino_optimizer_open(void *memory,
                                       struct sordino_refusal *refusal);
 
 /**
- * Erases the slots of an optimizer of these settings, whatever they hold: all its observations and fits are given up. If
- * the power fails meanwhile, do it again. `refusal` may be NULL.
+ * Erases the slots of an optimizer of these settings, whatever they hold: all its observations and
+ * fits are given up. If the power fails meanwhile, do it again. `refusal` may be NULL.
  *
  * Pointers: The pointers are NULL or point to one value; the callbacks do what their docs say.
  */
@@ -1681,12 +1707,13 @@ sordino_status sordino_optimizer_erase(const struct sordino_optimizer_settings *
                                        struct sordino_refusal *refusal);
 
 /**
- * The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more of the acquisition
- * are made, at least one; SORDINO_STATUS_PENDING until the search is done, with the same point whatever the slices are.
+ * The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more
+ * of the acquisition are made, at least one; SORDINO_STATUS_PENDING until the search is done, with
+ * the same point whatever the slices are.
  *
- * Where a fit is due it comes first, one evaluation of the likelihood counting as many as there are observations, and is
- * stored in the flash where there is a slot for it; else it is made again after a reset. If the flash fails, nothing
- * was done.
+ * Where a fit is due it comes first, one evaluation of the likelihood counting as many as there
+ * are observations, and is stored in the flash where there is a slot for it; else it is made again
+ * after a reset. If the flash fails, nothing was done.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers.
  */
@@ -1696,8 +1723,8 @@ sordino_status sordino_optimizer_suggest(struct sordino_optimizer *optimizer,
                                          size_t dim);
 
 /**
- * The point to try next by an acquisition of the program's own, as sordino_optimizer_suggest. `rule` is called with
- * `context` and is the same at every slice; it must not use the optimizer.
+ * The point to try next by an acquisition of the program's own, as sordino_optimizer_suggest.
+ * `rule` is called with `context` and is the same at every slice; it must not use the optimizer.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers;
  * `rule` does what its doc says.
@@ -1710,9 +1737,10 @@ sordino_status sordino_optimizer_suggest_by(struct sordino_optimizer *optimizer,
                                             size_t dim);
 
 /**
- * The candidate to try next: its number to `candidate`. Only those of the list may be asked: `count` points of `dim`
- * numbers each, 1 to SORDINO_CANDIDATES_MAX, the same at every slice. One that was asked is not asked again while another is
- * left, unless values are noisy or drift. Else as sordino_optimizer_suggest.
+ * The candidate to try next: its number to `candidate`. Only those of the list may be asked:
+ * `count` points of `dim` numbers each, 1 to SORDINO_CANDIDATES_MAX, the same at every slice. One
+ * that was asked is not asked again while another is left, unless values are noisy or drift. Else
+ * as sordino_optimizer_suggest.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `candidates` is NULL or points to `count` times
  * `dim` numbers, `candidate` NULL or points to one.
@@ -1725,8 +1753,9 @@ sordino_status sordino_optimizer_suggest_among(struct sordino_optimizer *optimiz
                                                uint32_t *candidate);
 
 /**
- * The point to use: the observed one of largest posterior mean, that mean and the posterior standard deviation there.
- * SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be NULL.
+ * The point to use: the observed one of largest posterior mean, that mean and the posterior
+ * standard deviation there. SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be
+ * NULL.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers, the
  * others NULL or points to one.
@@ -1738,20 +1767,21 @@ sordino_status sordino_optimizer_recommend(struct sordino_optimizer *optimizer,
                                            float *std);
 
 /**
- * The expected improvement, in the unit of the values, of the point that was suggested last; infinity while that is not
- * known. A program stops asking where it is below what a question costs.
+ * The expected improvement, in the unit of the values, of the point that was suggested last;
+ * infinity while that is not known. A program stops asking where it is below what a question
+ * costs.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `gain` is NULL or points to one number.
  */
-sordino_status sordino_optimizer_gain(const struct sordino_optimizer *optimizer,
-                                      float *gain);
+sordino_status sordino_optimizer_gain(const struct sordino_optimizer *optimizer, float *gain);
 
 /**
  * Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
  *
- * What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash change nothing. After a value
- * that is not finite, or of which there is no room among the rows, the next suggestion is another point, until
- * something is told or the device is reset. If the flash fails, the point was not told.
+ * What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash
+ * change nothing. After a value that is not finite, or of which there is no room among the rows,
+ * the next suggestion is another point, until something is told or the device is reset. If the
+ * flash fails, the point was not told.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers.
  */
@@ -1761,36 +1791,32 @@ sordino_status sordino_optimizer_observe(struct sordino_optimizer *optimizer,
                                          float y);
 
 /**
- * Fits lengthscales and noise to the observations now: at most `evaluations` more of the likelihood, at least one. Nobody
- * needs to call it, suggestions fit where it is due.
+ * Fits lengthscales and noise to the observations now: at most `evaluations` more of the
+ * likelihood, at least one. Nobody needs to call it, suggestions fit where it is due.
  *
- * SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit (fewer than three
- * observations, or values that are all the same); it may be NULL.
+ * SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit
+ * (fewer than three observations, or values that are all the same); it may be NULL.
  *
- * If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if none of the slots for fits is
- * left: those that suggestions made take theirs first.
+ * If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if none
+ * of the slots for fits is left: those that suggestions made take theirs first.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `fitted` is NULL or points to one number.
  */
-sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer,
-                                     uint32_t evaluations,
-                                     uint32_t *fitted);
+sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer, uint32_t evaluations, uint32_t *fitted);
 
 /**
- * The observed point of largest posterior mean, in the user's units, and that mean. SORDINO_STATUS_INDEX if nothing was
- * observed.
+ * The observed point of largest posterior mean, in the user's units, and that mean.
+ * SORDINO_STATUS_INDEX if nothing was observed.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers,
  * `mean` NULL or points to one.
  */
-sordino_status sordino_optimizer_best(struct sordino_optimizer *optimizer,
-                                      float *point,
-                                      size_t dim,
-                                      float *mean);
+sordino_status sordino_optimizer_best(struct sordino_optimizer *optimizer, float *point, size_t dim, float *mean);
 
 /**
- * Observations in use; those told since the beginning, also what repeated another or was forgotten; slots of the flash in
- * use; and 1 if nothing was told since the last fit, else 0. Each may be NULL.
+ * Observations in use; those told since the beginning, also what repeated another or was
+ * forgotten; slots of the flash in use; and 1 if nothing was told since the last fit, else 0. Each
+ * may be NULL.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or point to one
  * value.
@@ -1802,35 +1828,37 @@ sordino_status sordino_optimizer_describe(const struct sordino_optimizer *optimi
                                           uint32_t *just_fitted);
 
 /**
- * Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out of range.
+ * Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out
+ * of range.
  */
 size_t sordino_optimizer_size(uint32_t dim, uint32_t capacity);
 
 /**
- * The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many fits in the flash as
- * observations.
+ * The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many
+ * fits in the flash as observations.
  *
  * Pointers: `settings` is NULL or points to one value.
  */
-sordino_status sordino_optimizer_usual(uint32_t dim,
-                                       uint32_t capacity,
-                                       struct sordino_optimizer_settings *settings);
+sordino_status sordino_optimizer_usual(uint32_t dim, uint32_t capacity, struct sordino_optimizer_settings *settings);
 
 /**
- * Bytes of memory a prior file takes, as SORDINO_PRIOR_SIZE, without a factor that is given; 0 if `landmarks` is out of
- * range.
+ * Bytes of memory a prior file takes, as SORDINO_PRIOR_SIZE, without a factor that is given; 0 if
+ * `landmarks` is out of range.
  */
 size_t sordino_prior_size(uint32_t landmarks);
 
 /**
- * Checks the numbers of a prior file, builds it in `memory` of `len` bytes, and writes its address to `prior`. `refusal`
- * may be NULL. It is called once, after a reset say; the numbers stay where they are.
+ * Checks the numbers of a prior file, builds it in `memory` of `len` bytes, and writes its address
+ * to `prior`. `refusal` may be NULL. It is called once, after a reset say; the numbers stay where
+ * they are.
  *
- * Without a factor `scratch` may be NULL and the memory holds SORDINO_PRIOR_SIZE bytes. With one it holds
- * SORDINO_PRIOR_HEAD, and `scratch` of SORDINO_PACKED(landmarks) numbers is free afterwards, for a newcomer say.
+ * Without a factor `scratch` may be NULL and the memory holds SORDINO_PRIOR_SIZE bytes. With one
+ * it holds SORDINO_PRIOR_HEAD, and `scratch` of SORDINO_PACKED(landmarks) numbers is free
+ * afterwards, for a newcomer say.
  *
- * SORDINO_STATUS_RANGE names the list, the number and what it may be, NaN included, SORDINO_STATUS_LENGTH is a list of another
- * length, SORDINO_STATUS_SINGULAR two landmarks that are nearly the same.
+ * SORDINO_STATUS_RANGE names the list, the number and what it may be, NaN included,
+ * SORDINO_STATUS_LENGTH is a list of another length, SORDINO_STATUS_SINGULAR two landmarks that
+ * are nearly the same.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `numbers`,
  * `prior` and `refusal` are NULL or point to one value, its lists NULL or points to as many numbers as are named
@@ -1856,18 +1884,17 @@ sordino_status sordino_prior_describe(const struct sordino_prior *prior,
                                       uint32_t *dim);
 
 /**
- * The factor of the landmarks to `factor`, SORDINO_PACKED(landmarks) numbers: kept as constants, they save as much memory
- * in sordino_prior_attach. They are the same bits on every machine.
+ * The factor of the landmarks to `factor`, SORDINO_PACKED(landmarks) numbers: kept as constants,
+ * they save as much memory in sordino_prior_attach. They are the same bits on every machine.
  *
  * Pointers: `prior` is NULL or what sordino_prior_attach wrote; `factor` is NULL or points to `len` numbers.
  */
-sordino_status sordino_prior_factor(const struct sordino_prior *prior,
-                                    float *factor,
-                                    size_t len);
+sordino_status sordino_prior_factor(const struct sordino_prior *prior, float *factor, size_t len);
 
 /**
- * What the file says of every candidate, its mean and its variance, to `moments` of 2 times `count` numbers. A newcomer that
- * is given them, in flash say, answers a few times faster. `candidates` are `count` points of the file's dimension.
+ * What the file says of every candidate, its mean and its variance, to `moments` of 2 times
+ * `count` numbers. A newcomer that is given them, in flash say, answers a few times faster.
+ * `candidates` are `count` points of the file's dimension.
  *
  * Pointers: `prior` is NULL or what sordino_prior_attach wrote; `candidates` is NULL or points to `count` times the
  * dimension numbers, `moments` NULL or points to 2 times `count`, `scratch` NULL or points to `scratch_len`, at least
@@ -1881,10 +1908,12 @@ sordino_status sordino_prior_moments(const struct sordino_prior *prior,
                                      size_t scratch_len);
 
 /**
- * Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent, and writes its address
- * to `reporter`. `refusal` may be NULL; the flash may not: a budget that is forgotten is none.
+ * Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent,
+ * and writes its address to `reporter`. `refusal` may be NULL; the flash may not: a budget that is
+ * forgotten is none.
  *
- * Erased slots are the beginning of a device's life. Slots that are damaged, or of another user or budget, are refused.
+ * Erased slots are the beginning of a device's life. Slots that are damaged, or of another user or
+ * budget, are refused.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; the other
  * pointers are NULL or point to one value; the callbacks do what their docs say.
@@ -1898,25 +1927,27 @@ sordino_status sordino_reporter_open(void *memory,
                                      struct sordino_refusal *refusal);
 
 /**
- * The learner asks for the reward of `candidate`: the budget is charged, and SORDINO_STATUS_OK says that the charge is in
- * both slots: observe the reward now, and call sordino_reporter_reward.
+ * The learner asks for the reward of `candidate`: the budget is charged, and SORDINO_STATUS_OK
+ * says that the charge is in both slots: observe the reward now, and call sordino_reporter_reward.
  *
- * After SORDINO_STATUS_FLASH ask again for the same candidate: the charge is written again and taken only once.
+ * After SORDINO_STATUS_FLASH ask again for the same candidate: the charge is written again and
+ * taken only once.
  *
  * Pointers: `reporter` is NULL or what sordino_reporter_open wrote.
  */
-sordino_status sordino_reporter_query(struct sordino_reporter *reporter,
-                                      uint32_t candidate);
+sordino_status sordino_reporter_query(struct sordino_reporter *reporter, uint32_t candidate);
 
 /**
- * The reward that was observed: NaN counts as 0, anything else is clamped. `report` gets what may leave the device.
+ * The reward that was observed: NaN counts as 0, anything else is clamped. `report` gets what may
+ * leave the device.
  *
  * Pointers: `reporter` is NULL or what sordino_reporter_open wrote; `report` is NULL or points to one number.
  */
 sordino_status sordino_reporter_reward(struct sordino_reporter *reporter, float reward, float *report);
 
 /**
- * Epsilon that is spent and left, and reports that left this device by what the flash holds; each may be NULL.
+ * Epsilon that is spent and left, and reports that left this device by what the flash holds; each
+ * may be NULL.
  *
  * Pointers: `reporter` is NULL or what sordino_reporter_open wrote; the other pointers are NULL or point to one
  * value.
@@ -1932,12 +1963,13 @@ sordino_status sordino_reporter_describe(const struct sordino_reporter *reporter
 size_t sordino_site_size(uint32_t points, uint32_t features);
 
 /**
- * Builds a site in `memory` of `len` bytes of the points that it has measured, and writes its address to `site`. `points` are
- * `count` points of the campaign's dimension, coordinates from 0 to 1; `values` their `count` values, in the site's own unit,
- * **larger is better**: where the campaign minimises, give -value. At least three; `refusal` may be NULL.
+ * Builds a site in `memory` of `len` bytes of the points that it has measured, and writes its
+ * address to `site`. `points` are `count` points of the campaign's dimension, coordinates from 0
+ * to 1; `values` their `count` values, in the site's own unit, **larger is better**: where the
+ * campaign minimises, give -value. At least three; `refusal` may be NULL.
  *
- * All releases are of the same values: keep them in flash, so that a reset contributes the same again. Settings, landmarks,
- * points and values are read and not kept.
+ * All releases are of the same values: keep them in flash, so that a reset contributes the same
+ * again. Settings, landmarks, points and values are read and not kept.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `settings`,
  * `site` and `refusal` are NULL or point to one value; `points` is NULL or points to `points_len` numbers, `values`
@@ -1955,19 +1987,21 @@ sordino_status sordino_site_open(void *memory,
                                  struct sordino_refusal *refusal);
 
 /**
- * Writes what the site contributes to a release as the frame that it sends, into the `room` bytes at `frame`, and how many it
- * took to `written`: SORDINO_SITE_FRAME_SIZE or fewer. `opening` are the `opening_len` bytes that the server answers to
- * `GET /v1/RUN/rounds/ROUND/opening` while that round is open.
+ * Writes what the site contributes to a release as the frame that it sends, into the `room` bytes
+ * at `frame`, and how many it took to `written`: SORDINO_SITE_FRAME_SIZE or fewer. `opening` are
+ * the `opening_len` bytes that the server answers to `GET /v1/RUN/rounds/ROUND/opening` while that
+ * round is open.
  *
- * `header` is that of the upload: its round and attempt are those of the server's last frame, its chain the prefix of the history
- * with that frame (sordino_frame_chain). SORDINO_STATUS_FOREIGN: the opening is of another campaign, round or history than the
- * header, or the round has no release. SORDINO_STATUS_SINGULAR: to this release the site sends no numbers, a frame of none.
+ * `header` is that of the upload: its round and attempt are those of the server's last frame, its
+ * chain the prefix of the history with that frame (sordino_frame_chain). SORDINO_STATUS_FOREIGN:
+ * the opening is of another campaign, round or history than the header, or the round has no
+ * release. SORDINO_STATUS_SINGULAR: to this release the site sends no numbers, a frame of none.
  *
- * Keep the frame in flash before it leaves, and send that after a reset: asked again, a server may say something else of how the
- * release is made, and what was sent is never to be contradicted.
+ * Keep the frame in flash before it leaves, and send that after a reset: asked again, a server may
+ * say something else of how the release is made, and what was sent is never to be contradicted.
  *
- * The server learns what is sent, and adds its noise; ε is that of the campaign whatever stands in the opening: a contribution is
- * clipped as a whole before it is added.
+ * The server learns what is sent, and adds its noise; ε is that of the campaign whatever stands in
+ * the opening: a contribution is clipped as a whole before it is added.
  *
  * Pointers: `site` is NULL or what sordino_site_open wrote; `header` and `written` are NULL or point to one value,
  * `opening` NULL or points to `opening_len` bytes, `frame` NULL or points to `room` bytes.
@@ -1981,12 +2015,14 @@ sordino_status sordino_site_contribution(struct sordino_site *site,
                                          size_t *written);
 
 /**
- * Reads the file of the campaign from the `frame_len` bytes at `frame` that the server answers to `GET /v1/RUN/prior.frame`: its
- * numbers into the `room` numbers at `numbers`, SORDINO_SITE_FILE_NUMBERS of them, and where they are to `file`, without a factor.
+ * Reads the file of the campaign from the `frame_len` bytes at `frame` that the server answers to
+ * `GET /v1/RUN/prior.frame`: its numbers into the `room` numbers at `numbers`,
+ * SORDINO_SITE_FILE_NUMBERS of them, and where they are to `file`, without a factor.
  * sordino_prior_attach checks them then; they stay where they are.
  *
- * `history` are the SORDINO_DIGEST_BYTES bytes of the history with the server's last frame. Ask before the last frame is answered:
- * the server may end when everybody has. SORDINO_STATUS_FOREIGN: the frame is of another campaign, another kind, or an older history, as
+ * `history` are the SORDINO_DIGEST_BYTES bytes of the history with the server's last frame. Ask
+ * before the last frame is answered: the server may end when everybody has.
+ * SORDINO_STATUS_FOREIGN: the frame is of another campaign, another kind, or an older history, as
  * a cache may have it.
  *
  * Pointers: `site` is NULL or what sordino_site_open wrote; `history` is NULL or points to SORDINO_DIGEST_BYTES
@@ -2007,8 +2043,8 @@ sordino_status sordino_site_file(struct sordino_site *site,
 const char *sordino_message(int32_t status);
 
 /**
- * Version of the library that is linked, as SORDINO_VERSION of the header that belongs to it: compare the two once at the
- * start, because sizes and settings of another version differ.
+ * Version of the library that is linked, as SORDINO_VERSION of the header that belongs to it:
+ * compare the two once at the start, because sizes and settings of another version differ.
  */
 uint32_t sordino_version(void);
 

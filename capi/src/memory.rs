@@ -340,10 +340,8 @@ pub(crate) unsafe fn build<O: Object>(
     let word = unsafe { Word::given(memory.addr(), len) };
     // SAFETY: not null, no longer than memory can be, and ours alone for `len` bytes, which need
     // not be initialised.
-    let mut arena = Arena {
-        rest: unsafe { slice::from_raw_parts_mut(memory.cast(), len) },
-        whole: len,
-    };
+    let rest = unsafe { slice::from_raw_parts_mut(memory.cast(), len) };
+    let mut arena = Arena { rest, whole: len };
     let made = arena.place(Handle::<O::Body> {
         tag: 0,
         extent: len,

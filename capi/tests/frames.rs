@@ -77,8 +77,8 @@ const EMPTY: FrameHeader = FrameHeader {
 
 fn prefix(digest: &Digest) -> u64 {
     let mut prefix = 0;
-    // SAFETY: a digest's bytes, a value of ours.
     assert_eq!(
+        // SAFETY: a digest's bytes, a value of ours.
         unsafe { sordino_prefix(digest.0.as_ptr(), &mut prefix) },
         Status::Ok
     );

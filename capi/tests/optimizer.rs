@@ -101,8 +101,8 @@ unsafe extern "C" fn write(context: *mut c_void, slot: u32, bytes: *const u8, le
 /// Settings of a small box; `fits` slots beside those of the observations.
 fn settings(drop_oldest: u32, fits: u32) -> OptimizerSettings {
     let mut settings = std::mem::MaybeUninit::uninit();
-    // SAFETY: good for one value, which is written.
     assert_eq!(
+        // SAFETY: good for one value, which is written.
         unsafe { sordino_optimizer_usual(DIM, CAPACITY, settings.as_mut_ptr()) },
         Status::Ok
     );

@@ -73,8 +73,8 @@ impl World {
     fn settings(&self) -> NewcomerSettings {
         let mut settings = std::mem::MaybeUninit::uninit();
         let (list, len) = (self.candidates.as_ptr(), self.candidates.len());
-        // SAFETY: good for one value, which is written.
         assert_eq!(
+            // SAFETY: good for one value, which is written.
             unsafe { sordino_newcomer_usual(1, 6, list, len, settings.as_mut_ptr()) },
             Status::Ok
         );
@@ -179,8 +179,8 @@ fn observe(newcomer: *mut Newcomer, candidate: u32, y: f32) -> Status {
 
 fn told(newcomer: *const Newcomer) -> u32 {
     let mut count = u32::MAX;
-    // SAFETY: what was opened, a value of ours.
     assert_eq!(
+        // SAFETY: what was opened, a value of ours.
         unsafe { sordino_newcomer_describe(newcomer, &mut count, null_mut(), null_mut()) },
         Status::Ok
     );
@@ -433,8 +433,8 @@ fn a_factor_that_is_given_is_the_files_own() {
     };
     assert_eq!(says(prior), says(lent));
     let (mut reading, mut count, mut dim) = (9, 0, 0);
-    // SAFETY: what was attached, values of ours.
     assert_eq!(
+        // SAFETY: what was attached, values of ours.
         unsafe { sordino_prior_describe(lent, &mut reading, &mut count, &mut dim) },
         Status::Ok
     );
@@ -683,8 +683,8 @@ fn values_that_contradict_a_file_take_its_trust_and_values_that_bear_it_out_do_n
     assert_eq!(status, Status::Ok);
     let trust = |newcomer| {
         let mut probability = f32::NAN;
-        // SAFETY: a newcomer of this test, and one number.
         assert_eq!(
+            // SAFETY: a newcomer of this test, and one number.
             unsafe { sordino_newcomer_trust(newcomer, &mut probability) },
             Status::Ok
         );

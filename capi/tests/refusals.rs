@@ -201,8 +201,8 @@ fn reward(reporter: *mut Reporter, reward: f32) -> Result<f32, Status> {
 
 fn spent(reporter: *mut Reporter) -> f64 {
     let mut spent = 0.0;
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { sordino_reporter_describe(reporter, &mut spent, null_mut(), null_mut()) },
         Status::Ok
     );
@@ -218,8 +218,8 @@ fn memory_that_cannot_hold_an_object_is_refused() {
     );
     assert_eq!(gp(&mut memory, 0, &GP).unwrap_err().0, Status::TooShort);
     let mut out = null_mut();
-    // SAFETY: NULL is admitted.
     assert_eq!(
+        // SAFETY: NULL is admitted.
         unsafe { sordino_gp_new(null_mut(), size, &GP, &mut out, null_mut()) },
         Status::Null
     );
@@ -227,19 +227,19 @@ fn memory_that_cannot_hold_an_object_is_refused() {
     let status =
         unsafe { sordino_gp_new(memory.at().byte_add(1), size, &GP, &mut out, null_mut()) };
     assert_eq!((status, out.is_null()), (Status::Misaligned, true));
-    // SAFETY: NULL is admitted.
     assert_eq!(
+        // SAFETY: NULL is admitted.
         unsafe { sordino_gp_new(memory.at(), size, null(), &mut out, null_mut()) },
         Status::Null
     );
-    // SAFETY: NULL is admitted.
     assert_eq!(
+        // SAFETY: NULL is admitted.
         unsafe { sordino_gp_new(memory.at(), size, &GP, null_mut(), null_mut()) },
         Status::Null
     );
     let inside = memory.at().cast::<*mut Gp>();
-    // SAFETY: the place for the answer lies in the memory, which is what is refused.
     assert_eq!(
+        // SAFETY: the place for the answer lies in the memory, which is what is refused.
         unsafe { sordino_gp_new(memory.at(), size, &GP, inside, null_mut()) },
         Status::Overlap
     );
@@ -394,19 +394,14 @@ fn numbers_that_are_none_are_refused_and_change_nothing() {
     );
     let mut rows = 9;
     // SAFETY: as above.
-    assert_eq!(
-        (
-            unsafe { sordino_gp_describe(built, &mut rows, null_mut()) },
-            rows
-        ),
-        (Status::Ok, 0)
-    );
+    let described = unsafe { sordino_gp_describe(built, &mut rows, null_mut()) };
+    assert_eq!((described, rows), (Status::Ok, 0));
     for i in 0..4u8 {
         assert_eq!(observe(f32::from(i), 1.0), Status::Ok);
     }
     assert_eq!(observe(7.0, 1.0), Status::Full);
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { [sordino_gp_remove(built, 4), sordino_gp_remove(built, 0)] },
         [Status::Index, Status::Ok]
     );
@@ -561,8 +556,8 @@ fn a_flash_that_fails_once_is_asked_again_and_the_charge_is_taken_once() {
         (Status::Unexpected, Status::Ok, 0.5)
     );
     // Nowhere to put the report: none is made, and the reward can be given again.
-    // SAFETY: NULL is admitted.
     assert_eq!(
+        // SAFETY: NULL is admitted.
         unsafe { sordino_reporter_reward(built, 0.1, null_mut()) },
         Status::Null
     );
@@ -629,8 +624,8 @@ fn a_callback_that_calls_back_is_refused() {
 
 fn usual() -> AgentSettings {
     let mut settings = std::mem::MaybeUninit::uninit();
-    // SAFETY: good for one value, which is written.
     assert_eq!(
+        // SAFETY: good for one value, which is written.
         unsafe { sordino_agent_usual(2, 6, 5, 16, settings.as_mut_ptr()) },
         Status::Ok
     );
@@ -705,8 +700,8 @@ fn an_agents_settings_are_judged_and_digested() {
     );
     let digest = |settings: AgentSettings| {
         let mut bytes = [0; SORDINO_DIGEST_BYTES];
-        // SAFETY: values of ours.
         assert_eq!(
+            // SAFETY: values of ours.
             unsafe { sordino_agent_digest(&settings, bytes.as_mut_ptr()) },
             Status::Ok
         );

@@ -118,8 +118,8 @@ fn marks(frame: &[u8]) -> FrameHeader {
         len: 0,
     };
     let mut header = none;
-    // SAFETY: values of ours.
     assert_eq!(
+        // SAFETY: values of ours.
         unsafe { sordino_frame_marks(frame.as_ptr(), frame.len(), &mut header) },
         Status::Ok
     );

@@ -98,8 +98,8 @@ fn keys_are_what_the_agreement_says_or_nothing_is_built() {
                 .iter()
                 .all(|slot| slot.iter().all(|byte| *byte == 0xff))
         );
-        // SAFETY: 32 bytes of ours each.
         assert_eq!(
+            // SAFETY: 32 bytes of ours each.
             unsafe { sordino_member_public_key(secret.as_ptr(), public.as_mut_ptr()) },
             Status::Range
         );

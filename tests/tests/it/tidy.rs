@@ -12,9 +12,6 @@ mod legible;
 mod shape;
 mod source;
 
-/// A file that is longer is two concepts.
-const LINES_MAX: usize = 500;
-
 /// Files of sim whose results nobody folds into a digest: clocks and hash maps are allowed there.
 const CLOCKS_ALLOWED: &[(&str, &str)] = &[
     ("sim/src/main.rs", "the command line"),
@@ -156,15 +153,6 @@ fn check_opening(path: &str, text: &str) -> Vec<String> {
         Vec::new()
     } else {
         vec![format!("{path}: does not open with `//!`")]
-    }
-}
-
-fn check_length(path: &str, text: &str) -> Vec<String> {
-    let lines = text.lines().count();
-    if lines > LINES_MAX {
-        vec![format!("{path}: {lines} lines, more than {LINES_MAX}")]
-    } else {
-        Vec::new()
     }
 }
 
@@ -345,13 +333,6 @@ fn results_do_not_depend_on_clocks_or_hash_order() {
 fn every_file_opens_with_what_it_is_for() {
     over_sources(check_opening);
     assert_eq!(check_opening("x.rs", "use std::fmt;\n//! late\n").len(), 1);
-}
-
-#[test]
-fn files_are_short() {
-    over_sources(check_length);
-    assert_eq!(check_length("x.rs", &"x\n".repeat(LINES_MAX + 1)).len(), 1);
-    assert!(check_length("x.rs", &"x\n".repeat(LINES_MAX)).is_empty());
 }
 
 #[test]

@@ -96,7 +96,13 @@ fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
         doc,
     };
     let (mut types, mut doc): (Vec<Documented>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut in_attribute = false;
     for line in text.lines() {
+        in_attribute |= line.trim_start().starts_with('#');
+        if in_attribute {
+            in_attribute = !line.trim_end().ends_with(']');
+            continue;
+        }
         if let Some(text) = line.trim_start().strip_prefix("///") {
             doc.push(text.trim().to_owned());
             continue;
@@ -131,7 +137,7 @@ fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
                 is_alias,
                 doc: core::mem::take(&mut doc),
             });
-        } else if !line.trim_start().starts_with('#') {
+        } else {
             doc.clear();
         }
     }

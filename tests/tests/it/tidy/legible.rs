@@ -7,28 +7,28 @@ use std::collections::BTreeMap;
 use super::source::{shipped, sources};
 
 /// In 1,000 lines of code of a package, at most so many tuple-lets and named closures: what it had
-/// when they were first counted, rounded up. The aim is 6 and 3, and whoever lowers a figure lowers
+/// when they were last counted, rounded up. The aim is 6 and 3, and whoever lowers a figure lowers
 /// its ceiling.
 const CEILINGS: &[(&str, u64, u64)] = &[
-    ("bench", 92, 9),
-    ("capi", 16, 4),
-    ("cluster", 9, 17),
-    ("core", 29, 4),
-    ("figures", 9, 27),
-    ("firmware-example", 29, 3),
-    ("firmware-networked", 24, 2),
-    ("host", 15, 12),
-    ("net", 24, 7),
-    ("python", 15, 13),
-    ("sim", 15, 11),
-    ("sim/engine", 22, 14),
-    ("sim/experiment", 10, 13),
-    ("sim/lab", 13, 21),
-    ("sim/papers", 22, 21),
-    ("sim/report", 18, 26),
-    ("tests", 19, 9),
-    ("web", 14, 5),
-    ("xtask", 17, 15),
+    ("bench", 72, 7),
+    ("capi", 13, 3),
+    ("cluster", 7, 12),
+    ("core", 23, 3),
+    ("figures", 7, 21),
+    ("firmware-example", 22, 3),
+    ("firmware-networked", 18, 2),
+    ("host", 10, 9),
+    ("net", 18, 6),
+    ("python", 12, 12),
+    ("sim", 9, 7),
+    ("sim/engine", 15, 10),
+    ("sim/experiment", 8, 11),
+    ("sim/lab", 10, 14),
+    ("sim/papers", 15, 14),
+    ("sim/report", 12, 18),
+    ("tests", 13, 7),
+    ("web", 7, 4),
+    ("xtask", 11, 8),
 ];
 
 /// `let (a, b) = …`, of a line.

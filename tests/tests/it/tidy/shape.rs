@@ -5,8 +5,10 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use super::source::over_sources;
 
-/// A function that is longer cannot be seen at once: lines from `fn` to its closing brace.
-const FUNCTION_LINES_MAX: usize = 70;
+/// A file that is longer is two concepts.
+const FILE_TOKENS_MAX: usize = 6100;
+/// A function whose body is longer cannot be seen at once.
+const FUNCTION_TOKENS_MAX: usize = 1050;
 /// A doc that is shorter is a riddle: characters of its text, without markers, lines joined.
 const DOC_CHARACTERS_MIN: usize = 15;
 
@@ -30,8 +32,8 @@ fn is_punct(tree: Option<&TokenTree>, character: char) -> bool {
     matches!(tree, Some(TokenTree::Punct(punct)) if punct.as_char() == character)
 }
 
-/// `fn name` … `{}`: its name, first line and number of lines; nothing of pointers and of functions
-/// without a body.
+/// `fn name` … `{}`: its name, first line and the tokens of its body; nothing of pointers and of
+/// functions without a body.
 fn function(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
     let [TokenTree::Ident(keyword), TokenTree::Ident(name), rest @ ..] = trees else {
         return None;
@@ -41,24 +43,47 @@ fn function(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group),
         _ => None,
     })?;
-    let first = keyword.span().start().line;
-    (*keyword == "fn").then(|| {
-        (
-            name.to_string(),
-            first,
-            body.span_close().end().line + 1 - first,
-        )
-    })
+    let line = keyword.span().start().line;
+    (*keyword == "fn").then(|| (name.to_string(), line, weight(body.stream())))
+}
+
+/// Tokens, without those of doc comments: an explanation is not what makes code long.
+fn weight(tokens: TokenStream) -> usize {
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut count = 0;
+    let mut at = 0;
+    while let Some(tree) = trees.get(at) {
+        if let Some((_, _, length)) = doc_line(&trees[at..]) {
+            at += length;
+            continue;
+        }
+        count += 1;
+        if let TokenTree::Group(group) = tree {
+            count += weight(group.stream());
+        }
+        at += 1;
+    }
+    count
+}
+
+fn check_file(path: &str, text: &str) -> Vec<String> {
+    let count = weight(tokens(path, text));
+    if count > FILE_TOKENS_MAX {
+        return vec![format!(
+            "{path}: {count} tokens, more than {FILE_TOKENS_MAX}"
+        )];
+    }
+    Vec::new()
 }
 
 fn check_functions(path: &str, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     walk(tokens(path, text), &mut |trees| {
-        if let Some((name, line, lines)) = function(trees)
-            && lines > FUNCTION_LINES_MAX
+        if let Some((name, line, count)) = function(trees)
+            && count > FUNCTION_TOKENS_MAX
         {
             complaints.push(format!(
-                "{path}:{line}: `{name}` has {lines} lines, more than {FUNCTION_LINES_MAX}"
+                "{path}:{line}: `{name}` has {count} tokens, more than {FUNCTION_TOKENS_MAX}"
             ));
         }
     });
@@ -139,32 +164,39 @@ fn inside(tree: &TokenTree) -> usize {
     }
 }
 
+/// So many calls of three tokens, and a doc comment, which is none.
+fn calls(count: usize) -> String {
+    format!("/// Says enough of nothing.\n{}", "f();\n".repeat(count))
+}
+
+#[test]
+fn files_are_short() {
+    over_sources(check_file);
+    let most = FILE_TOKENS_MAX / 3;
+    assert!(check_file("x.rs", &calls(most)).is_empty());
+    assert_eq!(check_file("x.rs", &calls(most + 1)).len(), 1);
+}
+
 #[test]
 fn functions_are_short() {
     over_sources(check_functions);
-    let of = |lines: usize| {
+    let of = |count: usize| {
         format!(
             "fn long<T>(x: [T; 2]) -> T\nwhere\n    T: Copy,\n{{\n{}}}\n",
-            "    f();\n".repeat(lines)
+            calls(count)
         )
     };
-    // Five lines are its head and its end.
-    assert!(check_functions("x.rs", &of(FUNCTION_LINES_MAX - 5)).is_empty());
-    assert_eq!(
-        check_functions("x.rs", &of(FUNCTION_LINES_MAX - 4)).len(),
-        1
-    );
-    let nested = format!(
-        "mod m {{\n    impl X {{\n{}    }}\n}}\n",
-        of(FUNCTION_LINES_MAX)
-    );
+    let most = FUNCTION_TOKENS_MAX / 3;
+    assert!(check_functions("x.rs", &of(most)).is_empty());
+    assert_eq!(check_functions("x.rs", &of(most + 1)).len(), 1);
+    let nested = format!("mod m {{\n    impl X {{\n{}    }}\n}}\n", of(most + 1));
     assert_eq!(check_functions("x.rs", &nested).len(), 1);
-    let in_macro = format!("toy! {{\n{}}}\n", of(FUNCTION_LINES_MAX));
+    let in_macro = format!("toy! {{\n{}}}\n", of(most + 1));
     assert_eq!(check_functions("x.rs", &in_macro).len(), 1);
     // No bodies, and braces that are none of a function's own.
     let good = format!(
         "trait X {{\n    fn f(&self) -> u32;\n{}}}\ntype F = fn(u32) -> u32;\nconst TEXT: &str = \"fn f() {{\";\n",
-        "    const A: u32 = 0;\n".repeat(2 * FUNCTION_LINES_MAX)
+        "    const A: u32 = 0;\n".repeat(FUNCTION_TOKENS_MAX)
     );
     assert!(check_functions("x.rs", &good).is_empty());
 }
