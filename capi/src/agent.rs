@@ -192,7 +192,7 @@ fn open(
     }
     let storage = AgentStorage {
         log,
-        workspace: Workspace::Kept(workspace),
+        workspace: Workspace::Owned(workspace),
     };
     let agent = CoreAgent::attach(public, state, storage)?;
     Ok(Body {

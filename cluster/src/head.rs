@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sordino_engine::hub::{Heard, Hub, HubError, Letter, Task};
+use sordino_engine::hub::{EncodedOrder, Heard, Hub, HubError, Task};
 use sordino_experiment::progress::log::{self, Line, Log};
 
 use crate::link::{Event, HeadLink, LinkError};
@@ -404,7 +404,7 @@ impl Hub for Head {
 
     fn round(
         &self,
-        letter: Letter,
+        encoded: EncodedOrder,
         tell: &mut dyn FnMut(&Heard),
     ) -> Result<Vec<Vec<u8>>, HubError> {
         let mut inner = self.inner();
@@ -418,7 +418,7 @@ impl Hub for Head {
             awaited: plan.awaited(),
         };
         inner.pump(&self.stop, |_| ())?;
-        inner.plan.order(letter);
+        inner.plan.order(encoded);
         let mut last = None;
         inner.pump(&self.stop, |plan| {
             let now = heard(plan);

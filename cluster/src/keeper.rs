@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rayon::ThreadPool;
 use sordino_engine::federated::DriverError;
-use sordino_engine::federated::post::{Post, Site, with_site};
+use sordino_engine::federated::held::{HeldAgents, Site, with_site};
 use sordino_experiment::journal;
 use sordino_experiment::scenario::Scenario;
 use sordino_experiment::text::chain;
@@ -18,7 +18,7 @@ pub struct Keeper<'s> {
     site: &'s dyn Site,
     pool: &'s ThreadPool,
     head: u64,
-    post: Option<Box<dyn Post>>,
+    post: Option<Box<dyn HeldAgents>>,
     /// Number of agents of each lot, by its first.
     lots: BTreeMap<u32, u32>,
     state: State,

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 use std::ops::Range;
 
-use sordino_engine::hub::{Letter, Task};
+use sordino_engine::hub::{EncodedOrder, Task};
 
 use crate::message::{Answer, Ask, Lot, State, Told};
 
@@ -124,7 +124,7 @@ pub struct Plan {
     task: Option<Task>,
     scenario: Ask,
     lots: Vec<Place>,
-    orders: Vec<Letter>,
+    orders: Vec<EncodedOrder>,
     members: BTreeMap<Name, Member>,
     /// Workers that take no part, until they are lost.
     refused: BTreeSet<Name>,
@@ -178,8 +178,8 @@ impl Plan {
     }
 
     /// An order for all lots.
-    pub fn order(&mut self, letter: Letter) {
-        self.orders.push(letter);
+    pub fn order(&mut self, encoded: EncodedOrder) {
+        self.orders.push(encoded);
         self.answers.clear();
         self.lots.iter_mut().for_each(|lot| lot.answered = false);
         self.goal = Goal::Orders;
@@ -442,10 +442,10 @@ impl Plan {
     }
 
     fn told(&self, order: usize, lots: &[usize]) -> Told {
-        let letter = &self.orders[order];
-        let part = |i: &usize| (self.lots[*i].agents.start, letter.parts[*i].clone());
+        let encoded = &self.orders[order];
+        let part = |i: &usize| (self.lots[*i].agents.start, encoded.parts[*i].clone());
         Told {
-            common: letter.common.clone(),
+            common: encoded.common.clone(),
             parts: lots.iter().map(part).collect(),
         }
     }

@@ -12,7 +12,7 @@ use sordino_sim::command_line::{chosen, number};
 use sordino_sim::model::federated::Own;
 use sordino_sim::model::{self, DriverKind, Model, ModelError, Options};
 use sordino_sim::progress::Progress;
-use sordino_sim::progress::teller::Teller;
+use sordino_sim::progress::writer::ProgressWriter;
 use sordino_sim::scenario::{ObjectiveConfig, SHIPPED, Scenario};
 use sordino_sim::study::command::data as from;
 use sordino_sim::study::execute::{self, ExecuteError, Place};
@@ -171,8 +171,9 @@ pub fn run(
             let _open = caller;
             let head = model.head();
             let jobs = model.jobs();
-            let teller = progress.then(|| Teller::new("run", &head.name, jobs.unit, jobs.count));
-            let told: &dyn Progress = teller.as_ref().map_or(&(), |teller| teller);
+            let writer =
+                progress.then(|| ProgressWriter::new("run", &head.name, jobs.unit, jobs.count));
+            let told: &dyn Progress = writer.as_ref().map_or(&(), |writer| writer);
             execute::execute(&*model, folder, journal, options, told).map(|_| ())
         });
     let worker = worker.map_err(error::failure)?;

@@ -11,8 +11,8 @@ use sordino_core::random::RunSeed;
 use sordino_sim::model::Options;
 use sordino_sim::model::federated;
 use sordino_sim::model::federated::blocks::Piece;
+use sordino_sim::model::federated::collective::{AgentGroup, Order};
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::fabric::{Crew, Order};
 use sordino_sim::model::federated::run::Federated;
 use sordino_sim::model::federated::shard::Shard;
 use sordino_sim::record::MethodRun;
@@ -85,7 +85,7 @@ pub fn script() -> Vec<u8> {
     // Agents one by one, each a member: a member that held a whole block would not tell its agents'
     // leaves.
     let shards = (0..parameters.agents)
-        .map(|agent| Shard::muster(&method, agent..agent + 1, None))
+        .map(|agent| Shard::build(&method, agent..agent + 1, None))
         .collect::<Result<Vec<_>, _>>();
     let mut shards = shards.expect("agents");
     let mut server = method.server(None, None).expect("a server");

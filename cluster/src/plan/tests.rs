@@ -16,8 +16,8 @@ fn lots() -> Vec<Range<u32>> {
     (0..10).map(|i| i * 3..(i + 1) * 3).collect()
 }
 
-fn letter(order: u8) -> Letter {
-    Letter {
+fn encoded(order: u8) -> EncodedOrder {
+    EncodedOrder {
         common: vec![order],
         parts: (0..10).map(|lot| vec![order, lot]).collect(),
     }
@@ -59,7 +59,7 @@ impl Table {
         self.open.retain(|(worker, ..)| worker != name);
     }
 
-    /// Takes lots through an order, as a crew does: it remembers what it was told.
+    /// Takes lots through an order, as a group of agents does: it remembers what it was told.
     fn advance(held: &mut Held, told: &Told) {
         for (first, part) in &told.parts {
             let lot = held.get_mut(first).expect("a lot that is held");
@@ -147,7 +147,7 @@ impl Table {
     fn round(&mut self, order: u8, disturb: Option<Disturbance<'_>>) -> Vec<u8> {
         self.plan.even_out();
         self.reach();
-        self.plan.order(letter(order));
+        self.plan.order(encoded(order));
         if let Some((after, disturb)) = disturb {
             self.steps(after);
             disturb(self);
@@ -220,7 +220,7 @@ fn the_last_worker_is_lost_and_another_one_goes_on() {
     let mut table = Table::new(&["a"]);
     table.begin(0);
     table.round(1, None);
-    table.plan.order(letter(2));
+    table.plan.order(encoded(2));
     table.kill("a");
     assert!(!table.step() && !table.plan.is_reached(), "nobody is there");
     assert_eq!(table.plan.awaited(), "a worker to join");
@@ -280,7 +280,7 @@ fn lost_while_lots_move_or_snapshots_are_taken() {
 fn answers_of_an_earlier_task_or_question_count_for_nothing() {
     let mut table = Table::new(&["a", "b"]);
     table.begin(0);
-    table.plan.order(letter(1));
+    table.plan.order(encoded(1));
     let asked = table.plan.asks();
     // Another task begins while both have an order to answer.
     table.plan.begin(task(1), &lots(), None);
@@ -313,7 +313,7 @@ fn what_cannot_be_mended_ends_the_run_and_what_can_does_not() {
     };
     let mut table = Table::new(&["a", "b"]);
     table.begin(0);
-    table.plan.order(letter(1));
+    table.plan.order(encoded(1));
     let asks = table.plan.asks();
     let (name, number, _) = &asks[0];
     let refused = table

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use sordino_core::privacy::SourceKind;
 use sordino_core::random::RunSeed;
 use sordino_engine::federated::RemoteError;
+use sordino_engine::federated::collective::Order;
 use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_engine::federated::fabric::Order;
 use sordino_engine::federated::run::Federated;
 use sordino_engine::federated::shard::Shard;
 use sordino_engine::federated::wired::Travels;
@@ -105,10 +105,10 @@ fn a_secret_sample_is_never_written() {
         share,
         source: server.kind(),
     };
-    let letter = Drawing::write(&order, &[0..1, 1..agents]).unwrap();
-    assert!(letter.parts.iter().all(|part| !part.is_empty()));
+    let encoded = Drawing::write(&order, &[0..1, 1..agents]).unwrap();
+    assert!(encoded.parts.iter().all(|part| !part.is_empty()));
     // What arrives is the share of these agents and no others.
-    let told = Drawing::order(&Drawing::open(&letter.common).unwrap(), &letter.parts[1]).unwrap();
+    let told = Drawing::order(&Drawing::open(&encoded.common).unwrap(), &encoded.parts[1]).unwrap();
     assert_eq!(told.share.unwrap().agents(), 1..agents);
     let secret = Order {
         source: SourceKind::Secret,

@@ -112,8 +112,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
         }
         let AgentStorage { log, workspace } = storage;
         let workspace = match workspace {
-            Workspace::Kept(workspace) => workspace,
-            Workspace::Lent(workspace) => {
+            Workspace::Owned(workspace) => workspace,
+            Workspace::Borrowed(workspace) => {
                 state.digested = Digested::default();
                 workspace
             }

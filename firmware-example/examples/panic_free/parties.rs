@@ -47,7 +47,7 @@ fn agent(memory: &mut Memory, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     let mut state = AgentState::new(black_box(3), RunSeed::new(black_box(1), 0));
     let storage = AgentStorage {
         log,
-        workspace: Workspace::Kept(workspace),
+        workspace: Workspace::Owned(workspace),
     };
     if let Ok(mut agent) = Agent::attach(&public, &mut state, storage) {
         act(&mut agent, broadcast);

@@ -129,7 +129,10 @@ impl<T: Scalar> Agents<T> {
         fold: &mut Fold,
     ) -> Option<[T; M + 1]> {
         let (state, log) = (self.states.get_mut(n)?, self.logs.get_mut(n)?);
-        let (public, workspace) = (world.public(config)?, Workspace::Lent(&mut self.workspace));
+        let (public, workspace) = (
+            world.public(config)?,
+            Workspace::Borrowed(&mut self.workspace),
+        );
         let mut agent = Agent::attach(&public, models, ROUNDS, state, log, workspace).ok()?;
         let mut candidate = match agent.handle(input).ok()? {
             Output::Upload(vector) => {

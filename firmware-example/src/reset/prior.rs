@@ -93,7 +93,7 @@ pub fn boot(
             .map_err(|_| Stop::Refused("log is full"))?;
     }
     let models = models(1);
-    let workspace = Workspace::Kept(workspace);
+    let workspace = Workspace::Owned(workspace);
     let mut agent = Agent::attach(&public, &models, ROUNDS as u32, &mut state, log, workspace)
         .map_err(|_| Stop::Refused("agent"))?;
     let mut weights = [0.0; M];

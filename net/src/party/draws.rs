@@ -100,7 +100,7 @@ impl<T: Number> Party<T> for Draws<T> {
         let public = self.public()?;
         let storage = AgentStorage {
             log,
-            workspace: Workspace::Kept(workspace),
+            workspace: Workspace::Owned(workspace),
         };
         let mut agent = Agent::attach(&public, state, storage)?;
         Ok(act(&mut agent)?)

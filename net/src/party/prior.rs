@@ -105,7 +105,7 @@ impl<T: Number> Party<T> for Prior<T> {
         posterior[..kept].copy_from_slice(&state.posterior);
         let numbers = MemberStorage {
             log,
-            workspace: Workspace::Kept(workspace),
+            workspace: Workspace::Owned(workspace),
             posterior: &mut *posterior,
             scratch,
         };

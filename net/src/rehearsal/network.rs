@@ -14,11 +14,11 @@ use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::transcript::steps_max;
 use sordino_engine::federated::DriverError;
 use sordino_engine::federated::blocks;
-use sordino_engine::federated::fabric::{Fabric, Partial};
+use sordino_engine::federated::collective::{Collective, Partial};
 use sordino_engine::federated::lent::Snapshots;
 use sordino_engine::federated::link::Collects;
+use sordino_engine::federated::regret_counts::RegretCounts;
 use sordino_engine::federated::shard::{Numbers, Shard};
-use sordino_engine::federated::tally::Tally;
 use sordino_experiment::world::fault::FaultCounts;
 use sordino_host::shares::{Asked, Collection};
 use tokio::time::Instant;
@@ -39,7 +39,7 @@ type Slot = (Vec<Digest>, Vec<f64>);
 pub(super) type Offer<'r, T> =
     Box<dyn FnMut(&[u8], Option<&[T]>) -> Result<(), OfferError> + Send + 'r>;
 
-/// The one member of the fabric.
+/// The one member of the collective.
 pub(super) struct Network<'r, T, M> {
     method: Arc<M>,
     protocol: &'r Protocol,
@@ -136,7 +136,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
             agents: 0..count,
             collected: collected.sums,
             pieces: blocks::cut(0, count, &leaves, &regrets),
-            regrets: Tally::of(&regrets),
+            regrets: RegretCounts::of(&regrets),
             faults: FaultCounts::default(),
             observations: Vec::new(),
             messages: collected.messages,
@@ -211,7 +211,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
     }
 }
 
-impl<T: Number, M: Rehearsed<T>> Fabric<Shard<M>> for &mut Network<'_, T, M> {
+impl<T: Number, M: Rehearsed<T>> Collective<Shard<M>> for &mut Network<'_, T, M> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<Range<u32>> {

@@ -1,7 +1,7 @@
 //! A federation whose agents are elsewhere: what an execution needs from their holders.
 //!
 //! A hub moves bytes and knows nothing about their meaning: [`super::federated::remote`] writes and
-//! reads them on the server's side, [`super::federated::post`] on the agents' side. Agents are
+//! reads them on the server's side, [`super::federated::held`] on the agents' side. Agents are
 //! handed out in lots of consecutive ones, which stay the same as long as a method runs: the holder
 //! of a lot may change, but the lot's answers do not.
 
@@ -21,7 +21,7 @@ pub struct Task {
 
 /// An order as it leaves the process. Inside the trust boundary, and of simulated sources alone.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Letter {
+pub struct EncodedOrder {
     /// The part that is the same for all members, the broadcast included.
     pub common: Vec<u8>,
     /// The part about its own agents for the holder of each lot, in the order of the lots.
@@ -67,8 +67,11 @@ pub trait Hub: Debug + Send + Sync {
     /// **Returns** answers that together cover all lots, in any order.
     ///
     /// **Errors**: [`HubError`].
-    fn round(&self, letter: Letter, tell: &mut dyn FnMut(&Heard))
-    -> Result<Vec<Vec<u8>>, HubError>;
+    fn round(
+        &self,
+        encoded: EncodedOrder,
+        tell: &mut dyn FnMut(&Heard),
+    ) -> Result<Vec<Vec<u8>>, HubError>;
 
     /// The state of all agents between two orders: one snapshot for each lot, in the order of the
     /// lots. Earlier orders are no longer needed.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use sordino_engine::Options;
 use sordino_experiment::progress::log::{self, Log};
-use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_lab::parts::Kind;
 use sordino_lab::parts::merge::Whole;
 use sordino_lab::sweep::run::{self as sweeps, Options as SweepOptions};
@@ -83,14 +83,14 @@ fn merge_sweep(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     let folder = whole.sweep(&arguments.out, arguments.data.as_deref())?;
     let index = folder.index()?;
     let (unit, steps) = sweep::steps(&folder)?;
-    let mut teller = Teller::new("merge", &index.scenario, unit, steps.iter().sum());
+    let mut writer = ProgressWriter::new("merge", &index.scenario, unit, steps.iter().sum());
     let options = SweepOptions {
         threads: None,
         data: arguments.data.clone(),
         interval: Duration::MAX,
         stop: Arc::new(AtomicBool::new(false)),
     };
-    let result = sweeps::run(&folder, index, &options, &teller);
-    teller.finish();
+    let result = sweeps::run(&folder, index, &options, &writer);
+    writer.finish();
     sweep::show(&folder, &result?, arguments.format)
 }

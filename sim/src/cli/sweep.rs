@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use sordino_engine::Part;
 use sordino_experiment::progress::log::{self, Log};
-use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::scenario::unused::Unused;
 use sordino_lab::parts::mark::whole;
 use sordino_lab::sweep::grid::GridError;
@@ -142,8 +142,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     let (done, (unit, steps)) = (index.count(Status::Done), steps(&folder)?);
     let total: u64 = steps.iter().sum();
-    let mut teller = Teller::new("sweep", &index.scenario, unit, total);
-    teller.found(
+    let mut writer = ProgressWriter::new("sweep", &index.scenario, unit, total);
+    writer.found(
         index
             .entries
             .iter()
@@ -152,13 +152,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             .map(|(_, n)| n)
             .sum(),
     );
-    teller.note(&format!(
+    writer.note(&format!(
         "{}: {} runs, {done} of them done",
         index.scenario,
         index.entries.len()
     ));
-    let result = run(&folder, index, &options, &teller);
-    teller.finish();
+    let result = run(&folder, index, &options, &writer);
+    writer.finish();
     let index = match result {
         Err(SweepError::Interrupted) => {
             return Err(interrupt::ended(

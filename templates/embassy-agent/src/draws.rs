@@ -61,7 +61,7 @@ pub async fn agent(link: &'static Link) {
     .await;
     let storage = AgentStorage {
         log,
-        workspace: Workspace::Kept(workspace),
+        workspace: Workspace::Owned(workspace),
     };
     let machine =
         Agent::attach(&public, &mut state, storage).expect("what was stored is judged here");

@@ -232,7 +232,7 @@ fn attach(bytes: &[u8], log: &mut [f32]) -> Result<Result<(), AgentError>, postc
     let mut state: AgentState = postcard::from_bytes(bytes)?;
     let storage = AgentStorage {
         log,
-        workspace: Workspace::Kept(&mut workspace),
+        workspace: Workspace::Owned(&mut workspace),
     };
     Ok(Agent::attach(&public, &mut state, storage).map(|_| ()))
 }
@@ -385,9 +385,9 @@ fn play(
     loop {
         between(&mut state, &mut workspace);
         let workspace = if lent {
-            Workspace::Lent(&mut workspace)
+            Workspace::Borrowed(&mut workspace)
         } else {
-            Workspace::Kept(&mut workspace)
+            Workspace::Owned(&mut workspace)
         };
         let storage = AgentStorage {
             log: &mut log,
@@ -612,7 +612,7 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
             let mut workspace = vec![9.0; workspace_len(&public)];
             let storage = AgentStorage {
                 log: &mut log,
-                workspace: Workspace::Lent(&mut workspace),
+                workspace: Workspace::Borrowed(&mut workspace),
             };
             let mut again = Agent::attach(&public, &mut restored, storage).unwrap();
             for _ in 0..2 {

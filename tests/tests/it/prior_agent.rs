@@ -136,8 +136,8 @@ fn by_machines(world: &World<f64>, run: Run) -> Vec<Vec<f64>> {
                     postcard::from_bytes(&postcard::to_allocvec(&states[n]).unwrap()).unwrap();
             }
             let workspace = match &mut workspaces[..] {
-                [one] => Workspace::Lent(one),
-                own => Workspace::Kept(&mut own[n]),
+                [one] => Workspace::Borrowed(one),
+                own => Workspace::Owned(&mut own[n]),
             };
             let (state, log) = (&mut states[n], &mut logs[n][..]);
             let mut agent = Agent::attach(&public, &models, ROUNDS, state, log, workspace).unwrap();
@@ -232,7 +232,7 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
         ROUNDS,
         &mut state,
         &mut log,
-        Workspace::Lent(&mut workspace),
+        Workspace::Borrowed(&mut workspace),
     )
     .unwrap();
     assert_eq!(
@@ -293,7 +293,7 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
             ROUNDS,
             &mut state,
             &mut log,
-            Workspace::Lent(&mut workspace)
+            Workspace::Borrowed(&mut workspace)
         )
         .is_err()
     );
@@ -305,7 +305,7 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
             ROUNDS,
             &mut state,
             &mut log,
-            Workspace::Lent(&mut workspace)
+            Workspace::Borrowed(&mut workspace)
         )
         .is_err()
     );
@@ -316,7 +316,7 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
         ROUNDS,
         &mut stranger,
         &mut log,
-        Workspace::Lent(&mut workspace),
+        Workspace::Borrowed(&mut workspace),
     );
     assert_eq!(
         refused.err(),

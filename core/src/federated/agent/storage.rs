@@ -114,18 +114,18 @@ pub fn storage_len<T: Scalar>(public: &Public<'_, T>) -> usize {
 pub enum Workspace<'a, T> {
     /// The agent's own: nobody else wrote to it since this very state was last joined with it.
     /// Posteriors go on where they were; a state that is new, restored or copied rebuilds them.
-    Kept(&'a mut [T]),
+    Owned(&'a mut [T]),
     /// Anybody's, such as one that all agents of a thread use in turn: posteriors are rebuilt from
     /// the log when they are needed, with the same bits.
-    Lent(&'a mut [T]),
+    Borrowed(&'a mut [T]),
 }
 
 impl<T> Workspace<'_, T> {
     /// The same for a shorter time.
     pub(crate) fn lend(&mut self) -> Workspace<'_, T> {
         match self {
-            Workspace::Kept(numbers) => Workspace::Kept(numbers),
-            Workspace::Lent(numbers) => Workspace::Lent(numbers),
+            Workspace::Owned(numbers) => Workspace::Owned(numbers),
+            Workspace::Borrowed(numbers) => Workspace::Borrowed(numbers),
         }
     }
 }
@@ -149,7 +149,7 @@ impl<T> Workspace<'_, T> {
 /// let mut logs = vec![vec![0.0; log_len(&config)]; 2];
 /// for (number, log) in (0..).zip(&mut logs) {
 ///     let mut state = AgentState::new(number, RunSeed::new(1, 0));
-///     let storage = AgentStorage { log, workspace: Workspace::Lent(&mut workspace) };
+///     let storage = AgentStorage { log, workspace: Workspace::Borrowed(&mut workspace) };
 ///     let mut agent = Agent::attach(&public, &mut state, storage)?;
 ///     agent.handle(Input::Start)?;
 ///     assert_eq!(agent.state().agent(), number);
@@ -182,7 +182,7 @@ impl<'a, T: Scalar> AgentStorage<'a, T> {
         let (log, workspace) = slice::split(storage, log_len(public.config()));
         Ok(AgentStorage {
             log,
-            workspace: Workspace::Kept(workspace),
+            workspace: Workspace::Owned(workspace),
         })
     }
 }

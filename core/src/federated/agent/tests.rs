@@ -92,7 +92,7 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
         loop {
             let numbers = AgentStorage {
                 log: &mut log,
-                workspace: Workspace::Kept(&mut workspace),
+                workspace: Workspace::Owned(&mut workspace),
             };
             let mut agent = Agent::attach(&public, &mut state, numbers).unwrap();
             // A change of agents gives up what was begun, so the slices grow until they hold all of

@@ -37,7 +37,7 @@ pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
 
 /// Numbers of the workspace for n observations in all, M features, a prior factor of `rank` columns
 /// (M where there is none) and models of so many [`levels`]: their factors, which an agent may keep
-/// ([`Workspace::Kept`]), M + 1, and the larger of a contribution's and a query's scratch. With the
+/// ([`Workspace::Owned`]), M + 1, and the larger of a contribution's and a query's scratch. With the
 /// log 12,728 numbers for n = 64, M = 50 without a prior factor, 5 levels: 50.9 kB in `f32`.
 pub const fn workspace_len(observations: usize, m: usize, rank: usize, levels: usize) -> usize {
     let (first, second) = (
@@ -301,7 +301,7 @@ impl AgentState {
 /// // `config` and `public` of the example of `Public`: M = 2, three initial points. Five rounds follow.
 /// let (models, mut log) = (models(0), [0.0; log_len(3, 5)]);
 /// let mut workspace = vec![0.0; workspace_len(3 + 5, 2, 2, levels(&models))];
-/// let (mut state, workspace) = (AgentState::new(0, RunSeed::new(1, 0)), Workspace::Kept(&mut workspace));
+/// let (mut state, workspace) = (AgentState::new(0, RunSeed::new(1, 0)), Workspace::Owned(&mut workspace));
 /// let mut agent = Agent::attach(&public, &models, 5, &mut state, &mut log, workspace)?;
 /// let mut input = Input::Start;
 /// while let Output::Evaluate(candidate) = agent.handle(input)? {
@@ -346,8 +346,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
     ) -> Result<Self, AgentError> {
         let config = public.config();
         let workspace = match workspace {
-            Workspace::Kept(workspace) => workspace,
-            Workspace::Lent(workspace) => {
+            Workspace::Owned(workspace) => workspace,
+            Workspace::Borrowed(workspace) => {
                 state.kept = KeptRows(0);
                 workspace
             }

@@ -78,7 +78,7 @@ impl<'a, T: Scalar> MemberStorage<'a, T> {
         let scratch = slice::head_mut(rest, sizes.scratch());
         Ok(MemberStorage {
             log,
-            workspace: Workspace::Kept(workspace),
+            workspace: Workspace::Owned(workspace),
             posterior,
             scratch,
         })
@@ -162,7 +162,7 @@ impl<'a, T: Scalar> MemberStorage<'a, T> {
             .and_then(|()| at_least("scratch", self.scratch.len(), scratch_len));
         fits.map_err(MemberError::from)?;
         // The workspace holds nothing yet, and is longer than a release.
-        let (Workspace::Kept(front) | Workspace::Lent(front)) = &mut self.workspace;
+        let (Workspace::Owned(front) | Workspace::Borrowed(front)) = &mut self.workspace;
         at_least("workspace", front.len(), len).map_err(MemberError::from)?;
         let released = slice::head_mut(front, len);
         let posterior = PublicState::new(config, &mut *self.posterior);

@@ -10,12 +10,12 @@ use sordino_core::math::Scalar;
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::blocks;
+use super::collective::{Partial, Snapshot};
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Partial, Snapshot};
 use super::lent::{Lent, Logs, Stop};
 use super::link::Frames;
-use super::tally::Tally;
+use super::regret_counts::RegretCounts;
 
 /// The state of an agent, whatever its method.
 pub trait State: Clone {
@@ -128,7 +128,7 @@ fn give_back<V>(list: &mut Vec<V>) {
 }
 
 /// What one agent of an arena borrows.
-pub struct Seat<'a, T, S> {
+pub struct AgentSlot<'a, T, S> {
     /// Its index among the enrolled.
     pub agent: u32,
     /// What it keeps between inputs.
@@ -226,7 +226,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
     /// **Errors**: the first that `take` returns.
     pub fn each(
         &mut self,
-        mut take: impl FnMut(Seat<'_, T, S>) -> Result<(), DriverError>,
+        mut take: impl FnMut(AgentSlot<'_, T, S>) -> Result<(), DriverError>,
     ) -> Result<(), DriverError> {
         let logs = self.logs.chunks_exact_mut(self.log);
         let seats = (self.first..)
@@ -235,13 +235,13 @@ impl<T: Scalar, S: State> Arena<T, S> {
             .zip(&mut self.best);
         for (place, (((agent, state), log), best)) in seats.enumerate() {
             let workspace = if self.kept {
-                Workspace::Kept(
+                Workspace::Owned(
                     &mut self.workspaces[place * self.workspace..(place + 1) * self.workspace],
                 )
             } else {
-                Workspace::Lent(&mut self.workspaces)
+                Workspace::Borrowed(&mut self.workspaces)
             };
-            take(Seat {
+            take(AgentSlot {
                 agent,
                 state,
                 log,
@@ -275,9 +275,9 @@ impl<T: Scalar, S: State> Arena<T, S> {
             &regrets,
         );
         let regrets = if report {
-            Tally::of(&regrets)
+            RegretCounts::of(&regrets)
         } else {
-            Tally::default()
+            RegretCounts::default()
         };
         let (observations, messages) = (Vec::new(), Vec::new());
         Partial {

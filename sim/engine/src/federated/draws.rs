@@ -15,10 +15,10 @@ use sordino_experiment::progress::Stage;
 use sordino_experiment::record::Source;
 use sordino_host::server::{SimulatedSources, StoredServer};
 
-use super::arena::Seat;
+use super::arena::AgentSlot;
+use super::collective::{Order, Partial};
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Order, Partial};
 use super::host::{self, ServerHost};
 use super::link::Reach;
 use super::run::{Federated, Released};
@@ -82,15 +82,15 @@ impl<T: Scalar> Agents for MethodContext<T> {
         public: Public<'_, T>,
         order: &Order<T>,
         turn: &mut Turn<'_, T, Collector<'_, Draws<'_>>>,
-        seat: Seat<'_, T, AgentState>,
+        slot: AgentSlot<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat {
+        let AgentSlot {
             agent: index,
             state,
             log,
             workspace,
             best,
-        } = seat;
+        } = slot;
         let reach = turn.reaches(index, order.broadcast.is_some());
         let mut agent = Agent::attach(&public, state, AgentStorage { log, workspace })?;
         let (mut input, queries) = match (&order.broadcast, reach) {

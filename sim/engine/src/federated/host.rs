@@ -8,14 +8,14 @@ use sordino_experiment::progress::Stage;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::server::{Hosted, SimulatedSources};
 
+use super::collective::Partial;
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::Partial;
 
 /// The server of one simulated federation.
 pub type ServerHost<T> = sordino_host::server::ServerHost<T, SimulatedSources>;
 
-/// Adds what the members of a fabric collected to the open release of a server.
+/// Adds what the members of a collective collected to the open release of a server.
 ///
 /// **Errors**: a partial sum that was not made for it, or cannot be what its agents sent.
 pub fn merge<T: Scalar, M: Hosted<T>>(

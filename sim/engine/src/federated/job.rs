@@ -20,11 +20,11 @@ use sordino_report::observations;
 use super::super::contract::Options;
 use super::super::hub::{Hub, Task};
 use super::campaign::context::{CampaignContext, campaign_of};
+use super::collective::{Collective, Partial, Snapshot};
 use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
 use super::custom::{self, Custom, CustomError};
 use super::error::DriverError;
-use super::fabric::{Fabric, Partial, Snapshot};
 use super::lent::Snapshots;
 use super::lockstep::Lockstep;
 use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
@@ -47,7 +47,7 @@ pub enum Place<'p> {
 }
 
 impl<'p> Place<'p> {
-    fn fabric<C: Travels>(
+    fn collective<C: Travels>(
         self,
         task: &Task,
         context: &Arc<C::Context>,
@@ -78,42 +78,42 @@ impl Place<'_> {
         Shard<M>: Travels<Context = M, State = M::State>,
     {
         let build =
-            |was: Option<&mut _>| self.fabric::<Shard<M>>(task, &context, was, around.progress);
+            |was: Option<&mut _>| self.collective::<Shard<M>>(task, &context, was, around.progress);
         run::run_method(context.clone(), around, build).await
     }
 }
 
-/// The fabric of a place.
+/// The collective of a place.
 enum Held<'p, C: Travels> {
     Here(Lockstep<C>),
     Pool(Pooled<'p, C>),
     Elsewhere(Remote<'p, C>),
 }
 
-impl<C: Travels> Fabric<C> for Held<'_, C> {
+impl<C: Travels> Collective<C> for Held<'_, C> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<Range<u32>> {
         match self {
-            Held::Here(fabric) => fabric.members(),
-            Held::Pool(fabric) => fabric.members(),
-            Held::Elsewhere(fabric) => fabric.members(),
+            Held::Here(collective) => collective.members(),
+            Held::Pool(collective) => collective.members(),
+            Held::Elsewhere(collective) => collective.members(),
         }
     }
 
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         match self {
-            Held::Here(fabric) => fabric.round(order).await,
-            Held::Pool(fabric) => fabric.round(order).await,
-            Held::Elsewhere(fabric) => fabric.round(order).await,
+            Held::Here(collective) => collective.round(order).await,
+            Held::Pool(collective) => collective.round(order).await,
+            Held::Elsewhere(collective) => collective.round(order).await,
         }
     }
 
     async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
         match self {
-            Held::Here(fabric) => fabric.snapshot().await,
-            Held::Pool(fabric) => fabric.snapshot().await,
-            Held::Elsewhere(fabric) => fabric.snapshot().await,
+            Held::Here(collective) => collective.snapshot().await,
+            Held::Pool(collective) => collective.snapshot().await,
+            Held::Elsewhere(collective) => collective.snapshot().await,
         }
     }
 }

@@ -10,9 +10,9 @@ use sordino_core::math::Scalar;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::MethodRun;
 
+use super::collective::{AgentGroup, Collective, Partial, Snapshot};
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Crew, Fabric, Partial, Snapshot};
 use super::lent::Snapshots;
 use super::run::{self, Surroundings};
 use super::shard::Shard;
@@ -20,15 +20,15 @@ use super::shard::Shard;
 /// All agents in this thread.
 pub struct Lockstep<C>(C);
 
-impl<C: Crew> Lockstep<C> {
+impl<C: AgentGroup> Lockstep<C> {
     /// Fresh agents, or agents as they are in the snapshot.
     ///
-    /// **Errors**: as [`Crew::muster`].
+    /// **Errors**: as [`AgentGroup::build`].
     pub fn new(
         context: &Arc<C::Context>,
         snapshot: Option<&mut Snapshot<C::State>>,
     ) -> Result<Self, DriverError> {
-        C::muster(context, 0..C::enrolled(context), snapshot).map(Lockstep)
+        C::build(context, 0..C::enrolled(context), snapshot).map(Lockstep)
     }
 }
 
@@ -53,7 +53,7 @@ pub fn run_method<T: Scalar>(
     }
 }
 
-impl<C: Crew> Fabric<C> for Lockstep<C> {
+impl<C: AgentGroup> Collective<C> for Lockstep<C> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<std::ops::Range<u32>> {

@@ -7,15 +7,15 @@
 //! | [`remote`], [`post`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
 //! | `job` | what all runs and methods of an execution share |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
-//! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
-//! | [`prior`] | the parties of the federated prior, over the same fabric |
+//! | [`mod@run`] | one method from beginning to end, over any [`collective::Collective`] |
+//! | [`prior`] | the parties of the federated prior, over the same collective |
 //! | [`custom`] | methods whose parties are handed in; random search, pooled data, agents alone |
 //! | [`vote`] | one private vote for the best candidate, then every agent for itself |
 //! | [`campaign`], [`named`] | a campaign of sites, each in units of its own; the axes of a scenario with their names |
 //! | [`agreement`], [`export`] | what both sides of a real federation agree on; what a device that takes part must be compiled with |
 //! | [`context`], [`host`], [`lent`] | what the parties borrow; the server and its ledger; what is stored, and from where |
 //! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
-//! | [`blocks`], [`tally`], [`books`] | the transcript in blocks of agents; regrets as counts; what is written down about a round |
+//! | [`blocks`], [`regret_counts`], [`recorder`] | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
 use std::num::NonZeroU32;
 
@@ -46,15 +46,15 @@ use super::part::Share;
 pub mod agreement;
 pub mod arena;
 pub mod blocks;
-pub mod books;
 pub mod campaign;
+pub mod collective;
 pub mod context;
 pub mod custom;
 mod draws;
 mod error;
 mod explain;
 pub mod export;
-pub mod fabric;
+pub mod held;
 pub mod host;
 mod job;
 pub mod ledger;
@@ -64,12 +64,12 @@ pub mod lockstep;
 pub mod message;
 pub mod named;
 mod own;
-pub mod post;
 pub mod prior;
+pub mod recorder;
+pub mod regret_counts;
 pub mod remote;
 pub mod run;
 pub mod shard;
-pub mod tally;
 mod together;
 pub mod tokio;
 pub mod vote;

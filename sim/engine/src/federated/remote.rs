@@ -9,10 +9,10 @@ use sordino_experiment::progress::{Progress, Stage};
 use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{ObjectiveConfig, Scenario};
 
-use super::super::hub::{Heard, Hub, Letter, Task};
+use super::super::hub::{EncodedOrder, Heard, Hub, Task};
 use super::arena::State;
+use super::collective::{AgentGroup, Collective, Partial, Snapshot};
 use super::error::{DriverError, RemoteError};
-use super::fabric::{Crew, Fabric, Partial, Snapshot};
 use super::lent::Snapshots;
 use super::wired::{Travels, answered, decode, encode};
 
@@ -91,12 +91,12 @@ pub fn may_travel(scenario: &Scenario) -> Result<(), RemoteError> {
 }
 
 /// All agents of one federation, held by others.
-pub struct Remote<'h, C: Crew> {
+pub struct Remote<'h, C: AgentGroup> {
     hub: &'h dyn Hub,
     context: Arc<C::Context>,
     lots: Vec<Range<u32>>,
     progress: &'h dyn Progress,
-    crew: PhantomData<fn() -> C>,
+    group: PhantomData<fn() -> C>,
 }
 
 impl<'h, C: Travels> Remote<'h, C> {
@@ -125,12 +125,12 @@ impl<'h, C: Travels> Remote<'h, C> {
             context: context.clone(),
             lots,
             progress,
-            crew: PhantomData,
+            group: PhantomData,
         })
     }
 }
 
-impl<C: Travels> Fabric<C> for Remote<'_, C> {
+impl<C: Travels> Collective<C> for Remote<'_, C> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<Range<u32>> {
@@ -139,7 +139,7 @@ impl<C: Travels> Fabric<C> for Remote<'_, C> {
 
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         let of = C::enrolled(&self.context);
-        let letter: Letter = C::write(&order, &self.lots)?;
+        let encoded: EncodedOrder = C::write(&order, &self.lots)?;
         let mut tell = |heard: &Heard| {
             let step = C::step(
                 &self.context,
@@ -153,7 +153,7 @@ impl<C: Travels> Fabric<C> for Remote<'_, C> {
         };
         let answers = self
             .hub
-            .round(letter, &mut tell)
+            .round(encoded, &mut tell)
             .map_err(RemoteError::from)?;
         let mut partials = Vec::new();
         for answer in answers {

@@ -1,7 +1,7 @@
-//! One method of one run from beginning to end, over whatever fabric holds its agents.
+//! One method of one run from beginning to end, over whatever collective holds its agents.
 //!
 //! A round: agents query, with the last broadcast as a hint, and upload; the deadline closes the
-//! collection; the release is charged, written down, noised; the books are closed; releases that
+//! collection; the release is charged, written down, noised; the recorder is closed; releases that
 //! have an order of their own follow; if it is time, a checkpoint is written. What is the same for
 //! all methods is here, once; what a method adds is its [`Federated`].
 
@@ -17,13 +17,13 @@ use sordino_experiment::journal::{Journal, Pace};
 use sordino_experiment::progress::{Progress, Stage};
 use sordino_experiment::record::{Left, MethodRun, stored_name};
 
-use super::books::Books;
+use super::collective::{Collective, Partial, Snapshot};
 use super::error::DriverError;
-use super::fabric::{Fabric, Partial, Snapshot};
 use super::ledger;
+use super::recorder::Recorder;
 use super::shard::{Agents, Shard};
 
-/// What a federation is executed with, besides its fabric.
+/// What a federation is executed with, besides its collective.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'s> {
     /// Whom to tell about progress.
@@ -119,14 +119,14 @@ pub trait Federated: Agents {
 #[derive(Serialize, Deserialize)]
 struct Saved<V, B, A> {
     server: V,
-    books: B,
+    recorder: B,
     agents: A,
 }
 
-/// Runs one method. `build` makes the fabric: for fresh agents, or from a snapshot.
+/// Runs one method. `build` makes the collective: for fresh agents, or from a snapshot.
 ///
 /// **Errors**: [`DriverError`]; [`DriverError::Interrupted`] after a checkpoint.
-pub async fn run_method<M: Federated, F: Fabric<Shard<M>>>(
+pub async fn run_method<M: Federated, F: Collective<Shard<M>>>(
     method: Arc<M>,
     around: Surroundings<'_>,
     build: impl FnOnce(Option<&mut Snapshot<M::State>>) -> Result<F, DriverError>,
@@ -147,44 +147,44 @@ where
         .journal
         .map_or(Ok(None), |journal| journal.latest::<Found<M>>(&name))?;
     let path = around.journal.map(|journal| ledger::path(journal, &name));
-    let (mut fabric, mut server, mut books) = match saved {
+    let (mut collective, mut server, mut recorder) = match saved {
         None => (
             build(None)?,
             method.server(path.as_deref(), None)?,
-            Books::new(base),
+            Recorder::new(base),
         ),
         Some(Saved {
             server,
-            books,
+            recorder,
             mut agents,
         }) => {
-            let fabric = build(Some(&mut agents))?;
+            let collective = build(Some(&mut agents))?;
             (
-                fabric,
+                collective,
                 method.server(path.as_deref(), Some(server))?,
-                Books::resume(books),
+                Recorder::resume(recorder),
             )
         }
     };
     let parameters = base.config.parameters();
     let mut pace = Pace::new(around.interval);
-    for round in books.read().regret.len() as u32..=parameters.rounds {
+    for round in recorder.read().regret.len() as u32..=parameters.rounds {
         let tell = |stage| around.progress.advance(&base.step(round, stage));
         let order = method.query(&mut server, round)?;
         tell(Stage::Agents {
             done: 0,
             of: parameters.agents,
         });
-        let mut partials = fabric.round(order).await?;
+        let mut partials = collective.round(order).await?;
         if method.releases_after(&server, round) {
             tell(Stage::Release);
         }
         let released = method.close(&mut server, round, &mut partials)?;
-        books.end_round(base, &mut partials, released)?;
+        recorder.end_round(base, &mut partials, released)?;
         while let Some(order) = method.contribute(&mut server, round)? {
-            let mut partials = fabric.round(order).await?;
+            let mut partials = collective.round(order).await?;
             let released = method.close(&mut server, round, &mut partials)?;
-            books.add_release(
+            recorder.add_release(
                 base,
                 &mut partials,
                 released.map_or(&[], |(released, _)| released),
@@ -194,13 +194,13 @@ where
         let last = round == parameters.rounds;
         if let Some(journal) = around.journal.filter(|_| !last && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
-            let agents = fabric.snapshot().await?;
+            let agents = collective.snapshot().await?;
             let state = Saved {
                 server: method.store(&mut server)?,
-                books: books.read(),
+                recorder: recorder.read(),
                 agents,
             };
-            journal.save(&name, books.read().regret.len(), &state)?;
+            journal.save(&name, recorder.read().regret.len(), &state)?;
             pace = Pace::new(around.interval);
         }
         tell(method.spent(&server));
@@ -210,11 +210,11 @@ where
     }
     method.sync(&mut server)?;
     let left = if base.run.index == 0 {
-        method.leaves(&server, &books.read().released)?
+        method.leaves(&server, &recorder.read().released)?
     } else {
         None
     };
-    let finished = books.close(left);
+    let finished = recorder.close(left);
     if let Some(journal) = around.journal {
         journal.finish(&name, &finished)?;
     }

@@ -18,10 +18,10 @@ use sordino_core::wire::{self, Kind, ScalarTag};
 use sordino_experiment::progress::{Stage, Step};
 use sordino_experiment::record::{Observed, Source, is_report_round};
 
-use super::arena::{Arena, Seat, State};
+use super::arena::{AgentSlot, Arena, State};
+use super::collective::{AgentGroup, Partial, Snapshot};
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Crew, Partial, Snapshot};
 use super::lent::Lent;
 use super::link::{Collects, Door, Faulty, Link, Reach};
 use super::message::Message;
@@ -111,7 +111,7 @@ pub trait Agents: Send + Sync + Sized + 'static {
         view: Self::View<'_>,
         order: &Self::Order,
         turn: &mut Turn<'_, Self::Number, Self::Collector<'_>>,
-        seat: Seat<'_, Self::Number, Self::State>,
+        slot: AgentSlot<'_, Self::Number, Self::State>,
     ) -> Result<(), DriverError>;
 
     /// What a collector took.
@@ -124,7 +124,7 @@ pub struct Shard<M: Agents> {
     arena: Arena<M::Number, M::State>,
 }
 
-impl<M: Agents> Crew for Shard<M> {
+impl<M: Agents> AgentGroup for Shard<M> {
     type Context = M;
     type Order = M::Order;
     type State = M::State;
@@ -133,7 +133,7 @@ impl<M: Agents> Crew for Shard<M> {
         method.base().config.parameters().agents
     }
 
-    fn muster(
+    fn build(
         method: &Arc<M>,
         agents: Range<u32>,
         snapshot: Option<&mut Snapshot<M::State>>,
@@ -176,7 +176,7 @@ impl<M: Agents> Crew for Shard<M> {
             observations: Vec::new(),
         };
         self.arena
-            .each(|seat| method.act(view, order, &mut turn, seat))?;
+            .each(|slot| method.act(view, order, &mut turn, slot))?;
         let Turn {
             link,
             leaves,

@@ -10,22 +10,22 @@ use rayon::ThreadPool;
 use sordino_experiment::progress::{Progress, Stage};
 use tokio::sync::mpsc;
 
+use super::collective::{AgentGroup, Collective, Partial, Snapshot};
 use super::error::DriverError;
-use super::fabric::{Crew, Fabric, Partial, Snapshot};
 use super::lent::Snapshots;
 
 /// Agents in shards of consecutive indices, advanced on a pool.
-pub struct Pooled<'p, C: Crew> {
+pub struct Pooled<'p, C: AgentGroup> {
     pool: &'p ThreadPool,
     context: Arc<C::Context>,
     shards: Vec<C>,
     progress: &'p dyn Progress,
 }
 
-impl<'p, C: Crew> Pooled<'p, C> {
+impl<'p, C: AgentGroup> Pooled<'p, C> {
     /// At most `shards` parts of nearly equal length, fresh or as they are in the snapshot.
     ///
-    /// **Errors**: as [`Crew::muster`].
+    /// **Errors**: as [`AgentGroup::build`].
     pub fn new(
         pool: &'p ThreadPool,
         context: &Arc<C::Context>,
@@ -36,7 +36,7 @@ impl<'p, C: Crew> Pooled<'p, C> {
         let agents = C::enrolled(context);
         let parts = shards.clamp(1, agents);
         let edge = |i: u32| (u64::from(agents) * u64::from(i) / u64::from(parts)) as u32;
-        let build = |i: u32| C::muster(context, edge(i)..edge(i + 1), snapshot.as_deref_mut());
+        let build = |i: u32| C::build(context, edge(i)..edge(i + 1), snapshot.as_deref_mut());
         // Each takes its agents off the end of the snapshot.
         let mut shards = (0..parts).rev().map(build).collect::<Result<Vec<_>, _>>()?;
         shards.reverse();
@@ -49,7 +49,7 @@ impl<'p, C: Crew> Pooled<'p, C> {
     }
 }
 
-impl<C: Crew> Fabric<C> for Pooled<'_, C> {
+impl<C: AgentGroup> Collective<C> for Pooled<'_, C> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<std::ops::Range<u32>> {

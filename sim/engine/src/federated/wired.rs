@@ -17,33 +17,33 @@ use sordino_core::privacy::SourceKind;
 use sordino_experiment::record::Observed;
 use sordino_experiment::world::fault::FaultCounts;
 
-use super::super::hub::Letter;
+use super::super::hub::EncodedOrder;
 use super::arena::State;
 use super::blocks::Piece;
 use super::campaign::context::CampaignContext;
 use super::campaign::shard::CampaignOrder;
+use super::collective::{AgentGroup, Order, Partial};
 use super::context::MethodContext;
 use super::custom::context::CustomContext;
 use super::custom::shard::CustomOrder;
 use super::error::RemoteError;
-use super::fabric::{Crew, Order, Partial};
 use super::message::Message;
 use super::prior::context::PriorContext;
 use super::prior::shard::PriorOrder;
+use super::regret_counts::RegretCounts;
 use super::shard::Shard;
-use super::tally::Tally;
 use super::vote::context::VoteContext;
 
-/// A crew whose orders may leave the process: written once for all members, and a part for each
+/// A group whose orders may leave the process: written once for all members, and a part for each
 /// range of agents.
-pub trait Travels: Crew<State: State + Serialize + DeserializeOwned> {
+pub trait Travels: AgentGroup<State: State + Serialize + DeserializeOwned> {
     /// What all members are told.
     type Common: Sync;
 
     /// Writes an order for members that hold these ranges.
     ///
     /// **Errors**: [`RemoteError::Secret`].
-    fn write(order: &Self::Order, ranges: &[Range<u32>]) -> Result<Letter, RemoteError>;
+    fn write(order: &Self::Order, ranges: &[Range<u32>]) -> Result<EncodedOrder, RemoteError>;
 
     /// Reads the part of an order that is the same for all members.
     ///
@@ -125,11 +125,11 @@ struct WiredOrder {
 impl<T: Scalar> Travels for Shard<MethodContext<T>> {
     type Common = Order<T>;
 
-    fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
+    fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<EncodedOrder, RemoteError> {
         let Order { round, maximum, .. } = *order;
         let parts = shares(order.share.as_deref(), order.source, ranges)?;
         let broadcast = order.broadcast.as_deref().map(to_bytes);
-        Ok(Letter {
+        Ok(EncodedOrder {
             common: encode(&WiredOrder {
                 round,
                 broadcast,
@@ -175,7 +175,7 @@ impl<T: Scalar> Travels for Shard<MethodContext<T>> {
 impl<T: Scalar> Travels for Shard<VoteContext<T>> {
     type Common = Order<T>;
 
-    fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
+    fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<EncodedOrder, RemoteError> {
         <Shard<MethodContext<T>> as Travels>::write(
             &Order {
                 broadcast: None,
@@ -214,7 +214,7 @@ enum WiredPrior {
 impl<T: Scalar> Travels for Shard<PriorContext<T>> {
     type Common = PriorOrder<T>;
 
-    fn write(order: &PriorOrder<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
+    fn write(order: &PriorOrder<T>, ranges: &[Range<u32>]) -> Result<EncodedOrder, RemoteError> {
         match order {
             PriorOrder::Query { round, draw, .. } => {
                 let draw = draw
@@ -224,7 +224,7 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
                     round: *round,
                     draw,
                 })?;
-                Ok(Letter {
+                Ok(EncodedOrder {
                     common,
                     parts: vec![Vec::new(); ranges.len()],
                 })
@@ -250,7 +250,7 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
                     weights,
                     noise_multiplier,
                 })?;
-                Ok(Letter { common, parts })
+                Ok(EncodedOrder { common, parts })
             }
         }
     }
@@ -322,7 +322,7 @@ struct WiredCustom {
 impl<T: Scalar> Travels for Shard<CustomContext<T>> {
     type Common = CustomOrder;
 
-    fn write(order: &CustomOrder, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
+    fn write(order: &CustomOrder, ranges: &[Range<u32>]) -> Result<EncodedOrder, RemoteError> {
         let (round, collecting) = (order.round, order.collecting);
         let broadcast = order.broadcast.as_deref().map(to_bytes);
         let common = encode(&WiredCustom {
@@ -330,7 +330,7 @@ impl<T: Scalar> Travels for Shard<CustomContext<T>> {
             broadcast,
             collecting,
         })?;
-        Ok(Letter {
+        Ok(EncodedOrder {
             common,
             parts: vec![Vec::new(); ranges.len()],
         })
@@ -369,7 +369,7 @@ struct WiredCampaign {
 impl<T: Scalar> Travels for Shard<CampaignContext<T>> {
     type Common = CampaignOrder;
 
-    fn write(order: &CampaignOrder, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
+    fn write(order: &CampaignOrder, ranges: &[Range<u32>]) -> Result<EncodedOrder, RemoteError> {
         let parts = match &order.release {
             Some((_, share, source)) => shares(share.as_deref(), *source, ranges)?,
             None => vec![Vec::new(); ranges.len()],
@@ -380,7 +380,7 @@ impl<T: Scalar> Travels for Shard<CampaignContext<T>> {
             released: to_bytes(&order.released),
             release,
         })?;
-        Ok(Letter { common, parts })
+        Ok(EncodedOrder { common, parts })
     }
 
     fn open(common: &[u8]) -> Result<CampaignOrder, RemoteError> {
@@ -413,7 +413,7 @@ struct WiredPartial {
     agents: Range<u32>,
     collected: Option<Collected<Packed, Wiped<i64>>>,
     pieces: Vec<Piece>,
-    regrets: Tally,
+    regrets: RegretCounts,
     faults: FaultCounts,
     observations: Vec<Observed>,
     messages: Vec<Message>,

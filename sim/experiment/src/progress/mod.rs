@@ -3,13 +3,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`Progress`], [`Step`], [`Stage`] | what receives progress: rounds of a federation, jobs |
-//! | [`teller`] | a bar, or lines, on standard error |
+//! | [`writer`] | a bar, or lines, on standard error |
 //! | [`log`] | the same as JSON, for programs |
 
 use crate::scenario::Method;
 
 pub mod log;
-pub mod teller;
+pub mod writer;
 
 /// How far one method of one run has come.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use crate::sweep::Plan;
 use crate::sweep::run::Options as SweepOptions;
 use sordino_engine::{Model, Options, Part};
 use sordino_experiment::progress::log;
-use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::progress::writer::ProgressWriter;
 
 use super::interrupt;
 use sordino_experiment::command_line::error::CliError;
@@ -27,9 +27,9 @@ pub fn run(
     };
     let (head, told, mark) = (model.head(), model.jobs(), &begun.mark);
     let total = told.count / mark.jobs_in_all * mark.jobs;
-    let mut teller = Teller::new("run", &head.name, told.unit, total);
-    let result = single::execute(begun, model, options, &teller);
-    teller.finish();
+    let mut writer = ProgressWriter::new("run", &head.name, told.unit, total);
+    let result = single::execute(begun, model, options, &writer);
+    writer.finish();
     done(path, result, format)
 }
 
@@ -51,15 +51,15 @@ pub fn part_of_sweep(
         .iter()
         .map(|piece| piece.own * piece.steps)
         .sum();
-    let mut teller = Teller::new("sweep", &layout.scenario, layout.unit, total);
+    let mut writer = ProgressWriter::new("sweep", &layout.scenario, layout.unit, total);
     let points = layout.pieces.iter().filter(|piece| piece.own > 0).count();
     let all = layout.pieces.len();
-    teller.note(&format!(
+    writer.note(&format!(
         "{}: part {part}, jobs in {points} of {all} runs",
         layout.scenario
     ));
-    let result = many::execute(begun, options, &teller);
-    teller.finish();
+    let result = many::execute(begun, options, &writer);
+    writer.finish();
     done(path, result, format)
 }
 

@@ -13,7 +13,7 @@ use sordino_engine::{self as model, DriverKind, Model, ModelError, Options, Part
 use sordino_experiment::files::read_to_string_bounded;
 use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::progress::log::{self, Log};
-use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::record::{Record, Summary};
 use sordino_experiment::scenario::Head;
 use sordino_report::differences::few;
@@ -173,9 +173,9 @@ pub fn execute_on(
     };
     let path = folder.path().to_owned();
     let jobs = model.jobs();
-    let mut teller = Teller::new("run", &head.name, jobs.unit, jobs.count);
-    let result = execute::execute(&*model, folder, journal, options, &teller);
-    teller.finish();
+    let mut writer = ProgressWriter::new("run", &head.name, jobs.unit, jobs.count);
+    let result = execute::execute(&*model, folder, journal, options, &writer);
+    writer.finish();
     let record = match result {
         Err(ExecuteError::Model(ModelError::Interrupted)) => {
             return Err(interrupt::ended(KEPT, &path));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sordino_engine::{self as model, Model, ModelError, Part, Share};
 use sordino_experiment::journal::Journal;
 use sordino_experiment::pool::pool;
-use sordino_experiment::progress::teller::{FolderTeller, Teller};
+use sordino_experiment::progress::writer::{FolderWriter, ProgressWriter};
 
 use super::error::PartError;
 use super::mark::{self, Mark};
@@ -130,7 +130,11 @@ pub fn begin(
 /// complete. A point that fails is reported, and the others go on.
 ///
 /// **Errors**: [`PartError::Failed`] with the points that failed; [`PartError::Interrupted`].
-pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark, PartError> {
+pub fn execute(
+    begun: Begun,
+    options: &Options,
+    writer: &ProgressWriter,
+) -> Result<Mark, PartError> {
     let (plan, points) = (&begun.folder.plan, begun.folder.plan.points());
     let pool = pool(options.threads).map_err(SweepError::Threads)?;
     let jobs: Vec<usize> = begun
@@ -153,19 +157,19 @@ pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark,
         };
         let ended = caught(|| {
             let model = plan.load(&points[number]).map_err(failed)?;
-            let told = teller.of_folder(&piece.folder);
+            let told = writer.of_folder(&piece.folder);
             one(
                 &*model,
                 piece,
                 &begun.folder.run(&piece.folder),
                 how,
                 &told,
-                teller,
+                writer,
             )
         });
         if let Err(Ended::Failed(error)) = ended {
             let said = format!("{}: {error}", piece.folder);
-            teller.note(&said);
+            writer.note(&said);
             failures
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -202,8 +206,8 @@ fn one(
     piece: &Piece,
     path: &Path,
     options: model::Options,
-    told: &FolderTeller<'_>,
-    teller: &Teller,
+    told: &FolderWriter<'_>,
+    writer: &ProgressWriter,
 ) -> Result<(), Ended> {
     if !Journal::is_begun(path) {
         clear(path)?;
@@ -220,7 +224,7 @@ fn one(
         .iter()
         .all(|name| done.contains(name))
     {
-        teller.found(piece.own * piece.steps);
+        writer.found(piece.own * piece.steps);
         return Ok(());
     }
     let options = model::Options {

@@ -15,7 +15,7 @@ use sordino_experiment::files::read_to_string_bounded;
 use sordino_experiment::journal::{Journal, SUMMARY};
 use sordino_experiment::pool::pool;
 use sordino_experiment::progress::log::Line;
-use sordino_experiment::progress::teller::{FolderTeller, Teller};
+use sordino_experiment::progress::writer::{FolderWriter, ProgressWriter};
 use sordino_experiment::record::Summary;
 
 use super::compared::Compared;
@@ -52,7 +52,7 @@ pub fn run(
     folder: &SweepFolder,
     mut index: Index,
     options: &Options,
-    teller: &Teller,
+    writer: &ProgressWriter,
 ) -> Result<Index, SweepError> {
     let pool = pool(options.threads).map_err(SweepError::Threads)?;
     let jobs: Vec<usize> = index
@@ -74,7 +74,7 @@ pub fn run(
             of: Some(of),
             ..Line::default()
         };
-        teller.event(Line {
+        writer.event(Line {
             event: "run_start",
             ..line.clone()
         });
@@ -85,7 +85,7 @@ pub fn run(
                 &folder.run(&name),
                 options,
                 &pool,
-                &teller.of_folder(&name),
+                &writer.of_folder(&name),
             )
         });
         if !settle(&mut entry, ended, &folder.run(&name)) {
@@ -94,12 +94,12 @@ pub fn run(
         folder.record(&entry)?;
         let digest = entry.digest.as_deref();
         match &entry.error {
-            None => teller.event(Line {
+            None => writer.event(Line {
                 event: "run_done",
                 digest,
                 ..line
             }),
-            Some(error) => teller.event(Line {
+            Some(error) => writer.event(Line {
                 event: "run_failed",
                 message: Some(error),
                 ..line
@@ -223,7 +223,7 @@ fn one(
     path: &Path,
     options: &Options,
     pool: &Arc<::rayon::ThreadPool>,
-    told: &FolderTeller<'_>,
+    told: &FolderWriter<'_>,
 ) -> Result<Summary, Ended> {
     if !Journal::is_begun(path) {
         clear(path)?;

@@ -17,7 +17,7 @@ use std::thread;
 
 use sordino_experiment::benchmark::Measured;
 use sordino_experiment::metrics::{Estimate, Paired};
-use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::text::significant;
 use sordino_lab::newcomers::{
     Conditions, Continued, EVALUATIONS, NEWCOMERS, Origin, Parties, ROUNDS, Repetition, continued,
@@ -145,7 +145,7 @@ fn measured(
         .or_else(|| thread::available_parallelism().ok())
         .map_or(1, NonZeroUsize::get);
     let total = 2 * u64::from(runs) * all_expected.len() as u64;
-    let teller = Teller::new("reproduce", table.file(), "repetitions", total);
+    let writer = ProgressWriter::new("reproduce", table.file(), "repetitions", total);
     let mut outcome = Outcome::default();
     let mut csv = "epsilon,repetition,origin,self_test,summed_regret\n".to_owned();
     for expected in all_expected {
@@ -154,7 +154,7 @@ fn measured(
             epsilon: expected.epsilon,
             own_units: true,
         };
-        let told = || teller.found(1);
+        let told = || writer.found(1);
         let all = repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told)
             .map_err(ReproduceError::new)?;
         judge(expected, &all, &mut outcome);

@@ -8,7 +8,7 @@ use sordino_engine as model;
 use sordino_engine::contract::ModelError;
 use sordino_engine::local::{LocalRun, run};
 use sordino_experiment::metrics::Paired;
-use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::scenario::Shipped;
 use sordino_experiment::scenario::local::LocalMethod::{AtaGpUcb, MomaGpUcb, Random, TgpUcb};
 use sordino_experiment::scenario::local::{LocalMethod, LocalScenario};
@@ -76,8 +76,8 @@ impl Measured {
             ..Default::default()
         };
         let jobs = model::Model::jobs(&scenario);
-        let teller = Teller::new("reproduce", label, jobs.unit, jobs.count);
-        let runs = run(&scenario, &how, &teller)
+        let writer = ProgressWriter::new("reproduce", label, jobs.unit, jobs.count);
+        let runs = run(&scenario, &how, &writer)
             .map_err(|error: ModelError| ReproduceError::new(error))?;
         let outcome = model::local::report::record(&scenario, &runs);
         let outcome = model::complete(&scenario, outcome).map_err(ReproduceError::new)?;

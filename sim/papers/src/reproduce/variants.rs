@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use sordino_engine::{self as model, federated};
 use sordino_experiment::metrics::{MethodStatistics, Paired, PrivacyLoss, Statistics, summarize};
-use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{Method, Scenario, Shipped, method};
 use sordino_experiment::text::significant;
@@ -92,15 +92,16 @@ impl Comparison {
             settings.extend(variant.settings.iter().map(ToString::to_string));
             let scenario = shipped.parse(&settings).map_err(ReproduceError::new)?;
             let what = format!("{} {}", scenario.name, variant.name);
-            let mut teller = Teller::new("reproduce", what.trim(), "rounds", scenario.steps());
-            teller.note(&format!("{}: {runs} runs", what.trim()));
+            let mut writer =
+                ProgressWriter::new("reproduce", what.trim(), "rounds", scenario.steps());
+            writer.note(&format!("{}: {runs} runs", what.trim()));
             let run_options = model::Options {
                 threads: options.threads,
                 data: options.data.clone(),
                 ..Default::default()
             };
-            let results = federated::run(&scenario, &run_options, &teller);
-            teller.finish();
+            let results = federated::run(&scenario, &run_options, &writer);
+            writer.finish();
             let results = results.map_err(ReproduceError::new)?;
             let summary = summarize(&scenario, &results).map_err(ReproduceError::new)?;
             measured.push(Measured {

@@ -14,8 +14,8 @@ use sordino_host::server::{
     Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer,
 };
 
+use super::super::collective::Partial;
 use super::super::error::DriverError;
-use super::super::fabric::Partial;
 use super::super::host;
 use super::super::run::{Federated, Released};
 use super::context::CampaignContext;

@@ -12,7 +12,7 @@ use sordino_core::privacy::SourceKind;
 use sordino_experiment::record::Source;
 use sordino_host::campaign::initial_point;
 
-use super::super::arena::{Seat, State};
+use super::super::arena::{AgentSlot, State};
 use super::super::context::MethodContext;
 use super::super::custom::shard::AgentState;
 use super::super::error::DriverError;
@@ -119,11 +119,11 @@ impl<T: Scalar> Agents for CampaignContext<T> {
         (): (),
         order: &CampaignOrder,
         turn: &mut Turn<'_, T, Self::Collector<'_>>,
-        seat: Seat<'_, T, SiteState>,
+        slot: AgentSlot<'_, T, SiteState>,
     ) -> Result<(), DriverError> {
         match &order.release {
-            None => self.query(order, turn, seat),
-            Some((release, ..)) => self.contribute((*release, &order.released), turn, seat),
+            None => self.query(order, turn, slot),
+            Some((release, ..)) => self.contribute((*release, &order.released), turn, slot),
         }
     }
 
@@ -138,15 +138,15 @@ impl<T: Scalar> CampaignContext<T> {
         &self,
         order: &CampaignOrder,
         turn: &mut Turn<'_, T, Collector<'_, JointVectors>>,
-        seat: Seat<'_, T, SiteState>,
+        slot: AgentSlot<'_, T, SiteState>,
     ) -> Result<(), DriverError> {
-        let Seat {
+        let AgentSlot {
             agent,
             state,
             log: kept,
             best,
             ..
-        } = seat;
+        } = slot;
         let round = order.round;
         let reach = turn.reaches(agent, !order.released.is_empty());
         if round > 0 && reach == Reach::Away {
@@ -187,14 +187,14 @@ impl<T: Scalar> CampaignContext<T> {
         &self,
         (release, released): (u32, &[f64]),
         turn: &mut Turn<'_, T, Collector<'_, JointVectors>>,
-        seat: Seat<'_, T, SiteState>,
+        slot: AgentSlot<'_, T, SiteState>,
     ) -> Result<(), DriverError> {
-        let Seat {
+        let AgentSlot {
             agent,
             state,
             log: kept,
             ..
-        } = seat;
+        } = slot;
         let leaf = turn.leaf(agent, 0);
         if turn.reaches(agent, true) != Reach::Broadcast {
             turn.silent(leaf);

@@ -9,8 +9,8 @@ use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
 use sordino_experiment::progress::Stage;
 
+use super::super::collective::Partial;
 use super::super::error::DriverError;
-use super::super::fabric::Partial;
 use super::super::run::{Federated, Released};
 use super::Message;
 use super::context::CustomContext;

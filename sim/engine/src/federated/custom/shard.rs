@@ -11,7 +11,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_experiment::record::Source;
 use sordino_host::campaign::initial_point;
 
-use super::super::arena::{Seat, State};
+use super::super::arena::{AgentSlot, State};
 use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::link::{Collects, Reach};
@@ -148,15 +148,15 @@ impl<T: Scalar> Agents for CustomContext<T> {
         (): (),
         order: &CustomOrder,
         turn: &mut Turn<'_, T, Inbox>,
-        seat: Seat<'_, T, AgentState>,
+        slot: AgentSlot<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat {
+        let AgentSlot {
             agent,
             state,
             log: kept,
             best,
             ..
-        } = seat;
+        } = slot;
         let (ground, round) = (&self.ground, order.round);
         let reach = turn.reaches(agent, order.broadcast.is_some());
         if round > 0 && reach == Reach::Away {

@@ -179,7 +179,7 @@ impl CampaignExport<'_> {
 
     /// What the file is, and what the numbers of a point mean.
     fn head(&self, language: Language) -> String {
-        // Its letters are those of terminals, and a compiler reads this.
+        // Its orders are those of terminals, and a compiler reads this.
         let asked = [("ε", "epsilon"), ("δ", "delta"), ("≤", "<=")];
         let asked = asked
             .iter()

@@ -12,7 +12,7 @@ use sordino_core::math::Scalar;
 use sordino_core::privacy::SourceKind;
 use sordino_experiment::record::Source;
 
-use super::super::arena::Seat;
+use super::super::arena::AgentSlot;
 use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::link::Reach;
@@ -141,21 +141,21 @@ impl<T: Scalar> Agents for PriorContext<T> {
         public: Public<'_, T>,
         order: &PriorOrder<T>,
         turn: &mut Turn<'_, T, Vectors<'_>>,
-        seat: Seat<'_, T, AgentState>,
+        slot: AgentSlot<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
         match order {
             PriorOrder::Query { round, draw, .. } => {
                 let draw = draw
                     .as_deref()
                     .map(|(weights, values)| Draw { weights, values });
-                self.query(public, (*round, draw), turn, seat)
+                self.query(public, (*round, draw), turn, slot)
             }
             PriorOrder::Release {
                 release,
                 terms,
                 weights,
                 ..
-            } => self.contribute(public, (*release, *terms, weights), turn, seat),
+            } => self.contribute(public, (*release, *terms, weights), turn, slot),
         }
     }
 
@@ -171,15 +171,15 @@ impl<T: Scalar> PriorContext<T> {
         public: Public<'_, T>,
         (round, draw): (u32, Option<Draw<'_, T>>),
         turn: &mut Turn<'_, T, Vectors<'_>>,
-        seat: Seat<'_, T, AgentState>,
+        slot: AgentSlot<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat {
+        let AgentSlot {
             agent: index,
             state,
             log,
             workspace,
             best,
-        } = seat;
+        } = slot;
         let reach = turn.reaches(index, draw.is_some());
         let mut agent = Agent::attach(&public, &self.models, self.rounds(), state, log, workspace)?;
         let (mut input, queries) = match (draw, reach) {
@@ -209,15 +209,15 @@ impl<T: Scalar> PriorContext<T> {
         public: Public<'_, T>,
         (release, terms, weights): (u32, Terms<T>, &[T]),
         turn: &mut Turn<'_, T, Vectors<'_>>,
-        seat: Seat<'_, T, AgentState>,
+        slot: AgentSlot<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat {
+        let AgentSlot {
             agent: index,
             state,
             log,
             workspace,
             ..
-        } = seat;
+        } = slot;
         let leaf = turn.leaf(index, 0);
         if turn.reaches(index, true) != Reach::Broadcast {
             turn.silent(leaf);

@@ -8,8 +8,8 @@ use sordino_core::math::Scalar;
 use sordino_experiment::progress::Stage;
 use sordino_host::server::{SimulatedSources, StoredServer};
 
+use super::super::collective::{Order, Partial};
 use super::super::error::DriverError;
-use super::super::fabric::{Order, Partial};
 use super::super::host::{self, ServerHost};
 use super::super::run::{Federated, Released};
 use super::context::VoteContext;

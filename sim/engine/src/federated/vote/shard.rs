@@ -7,12 +7,12 @@ use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, Stream};
 use sordino_experiment::record::Source;
 
-use super::super::arena::Seat;
+use super::super::arena::AgentSlot;
+use super::super::collective::Order;
 use super::super::context::MethodContext;
 use super::super::custom::shard::{AgentState, initial};
 use super::super::custom::{Chooser, Sight};
 use super::super::error::DriverError;
-use super::super::fabric::Order;
 use super::super::link::Reach;
 use super::super::shard::{self, Agents, Call, Collected, Numbers, Turn};
 use super::context::VoteContext;
@@ -77,15 +77,15 @@ impl<T: Scalar> Agents for VoteContext<T> {
         (): (),
         order: &Order<T>,
         turn: &mut Turn<'_, T, Self::Collector<'_>>,
-        seat: Seat<'_, T, AgentState>,
+        slot: AgentSlot<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat {
+        let AgentSlot {
             agent,
             state,
             log: kept,
             best,
             ..
-        } = seat;
+        } = slot;
         let (ground, round) = (&self.ground, order.round);
         let reach = turn.reaches(agent, order.maximum.is_some());
         if round > 0 && reach == Reach::Away {

@@ -27,7 +27,7 @@ use super::error::DriverError;
 pub use super::lent::Snapshot;
 use super::lent::{Lent, Snapshots};
 use super::message::Message;
-use super::tally::Tally;
+use super::regret_counts::RegretCounts;
 
 /// The part of an order, at the beginning of a round, that is the same for all members.
 /// (Neither orders nor partials can be printed: both hold secrets.)
@@ -57,7 +57,7 @@ pub struct Partial {
     pub pieces: Vec<Piece>,
     /// How often its agents' best-so-far noise-free regrets occur, at report rounds only:
     /// simulation only.
-    pub regrets: Tally,
+    pub regrets: RegretCounts,
     /// What happened on its links.
     pub faults: FaultCounts,
     /// What its agents observed, in their order, if the scenario asks for it: simulation only.
@@ -70,7 +70,7 @@ pub struct Partial {
 }
 
 /// Consecutive agents of one federation, whatever its method: what a member holds.
-pub trait Crew: Sized + Send + 'static {
+pub trait AgentGroup: Sized + Send + 'static {
     /// What all its agents borrow.
     type Context: Send + Sync;
     /// The part of an order that it receives.
@@ -85,13 +85,13 @@ pub trait Crew: Sized + Send + 'static {
     /// taken.
     ///
     /// **Errors**: a context or a snapshot that does not fit.
-    fn muster(
+    fn build(
         context: &Arc<Self::Context>,
         agents: Range<u32>,
         snapshot: Option<&mut Snapshot<Self::State>>,
     ) -> Result<Self, DriverError>;
 
-    /// Agents of this crew.
+    /// Agents of this group.
     fn range(&self) -> Range<u32>;
 
     /// Takes every agent through one order.
@@ -107,7 +107,7 @@ pub trait Crew: Sized + Send + 'static {
 }
 
 /// Members that hold all agents of one federation.
-pub trait Fabric<C: Crew> {
+pub trait Collective<C: AgentGroup> {
     /// Why a round or a snapshot fails.
     type Error;
 

@@ -42,13 +42,13 @@ struct Shared {
 
 /// Tells people or programs about the progress of an execution.
 #[derive(Debug)]
-pub struct Teller {
+pub struct ProgressWriter {
     shared: Arc<Shared>,
     ticker: Option<JoinHandle<()>>,
 }
 
-impl Teller {
-    /// A teller for a command that counts up to `total`, with the unit's name in the plural.
+impl ProgressWriter {
+    /// A writer for a command that counts up to `total`, with the unit's name in the plural.
     pub fn new(command: &str, scenario: &str, unit: &'static str, total: u64) -> Self {
         let log = Log::chosen();
         let what = "the functions".to_owned();
@@ -101,7 +101,7 @@ impl Teller {
             let shared = shared.clone();
             std::thread::spawn(move || shared.tick())
         });
-        Teller { shared, ticker }
+        ProgressWriter { shared, ticker }
     }
 
     /// How many units were found finished.
@@ -146,9 +146,9 @@ impl Teller {
         }
     }
 
-    /// A teller for one run folder of a sweep, which puts the folder's name first.
-    pub fn of_folder<'t>(&'t self, name: &'t str) -> FolderTeller<'t> {
-        FolderTeller { teller: self, name }
+    /// A writer for one run folder of a sweep, which puts the folder's name first.
+    pub fn of_folder<'t>(&'t self, name: &'t str) -> FolderWriter<'t> {
+        FolderWriter { writer: self, name }
     }
 
     fn members(&self, step: &Step, who: &str, name: &str) {
@@ -200,13 +200,13 @@ impl Teller {
     }
 }
 
-impl Drop for Teller {
+impl Drop for ProgressWriter {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-impl Progress for Teller {
+impl Progress for ProgressWriter {
     fn advance(&self, step: &Step) {
         self.step(step, "");
     }
@@ -222,22 +222,22 @@ impl Progress for Teller {
 
 /// Reports on one run folder among many.
 #[derive(Clone, Copy, Debug)]
-pub struct FolderTeller<'t> {
-    teller: &'t Teller,
+pub struct FolderWriter<'t> {
+    writer: &'t ProgressWriter,
     name: &'t str,
 }
 
-impl Progress for FolderTeller<'_> {
+impl Progress for FolderWriter<'_> {
     fn advance(&self, step: &Step) {
-        self.teller.step(step, self.name);
+        self.writer.step(step, self.name);
     }
 
     fn awaits(&self, step: &Step, who: &str) {
-        self.teller.members(step, who, self.name);
+        self.writer.members(step, who, self.name);
     }
 
     fn job(&self, name: &str) {
-        self.teller.shared.job(format!("{}: {name}", self.name));
+        self.writer.shared.job(format!("{}: {name}", self.name));
     }
 }
 

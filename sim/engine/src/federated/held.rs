@@ -19,16 +19,16 @@ use sordino_experiment::world::{self, Family};
 
 use super::super::contract::Options;
 use super::super::hub::Task;
+use super::collective::Partial;
 use super::context::RunContext;
 use super::error::{DriverError, RemoteError};
-use super::fabric::Partial;
 use super::job::{self, Context, Job};
 use super::remote::may_travel;
 use super::shard::Shard;
 use super::wired::{Travels, answer, decode, encode};
 
 /// Agents of one task, held for others.
-pub trait Post {
+pub trait HeldAgents {
     /// Holds these agents from now on: fresh, or as in their snapshot.
     ///
     /// **Errors**: agents that are not enrolled, or are held already; a snapshot that is not
@@ -64,7 +64,7 @@ pub trait Site {
     /// Takes up a task; no agents are held yet.
     ///
     /// **Errors**: a run or a method that the scenario does not have; what its contexts refuse.
-    fn open(&self, task: &Task) -> Result<Box<dyn Post>, DriverError>;
+    fn open(&self, task: &Task) -> Result<Box<dyn HeldAgents>, DriverError>;
 }
 
 /// Builds what all tasks of a scenario share, and hands it to `work`. `data` is what the scenario
@@ -109,7 +109,7 @@ impl<'s, T: Scalar> Open<'s, T> {
 }
 
 impl<T: Scalar> Site for Open<'_, T> {
-    fn open(&self, task: &Task) -> Result<Box<dyn Post>, DriverError> {
+    fn open(&self, task: &Task) -> Result<Box<dyn HeldAgents>, DriverError> {
         let unknown = || RemoteError::Stays {
             what: format!("method `{}` in run {}", task.method, task.run + 1),
             why: "the scenario has no such method or run",
@@ -145,25 +145,25 @@ impl<T: Scalar> Site for Open<'_, T> {
 /// Lots of one federation, by their first agents.
 struct Lots<C: Travels> {
     context: Arc<C::Context>,
-    crews: BTreeMap<u32, C>,
+    groups: BTreeMap<u32, C>,
 }
 
 impl<C: Travels> Lots<C> {
     fn new(context: Arc<C::Context>) -> Self {
         Lots {
             context,
-            crews: BTreeMap::new(),
+            groups: BTreeMap::new(),
         }
     }
 }
 
-impl<C: Travels> Post for Lots<C> {
+impl<C: Travels> HeldAgents for Lots<C> {
     fn hold(&mut self, agents: Range<u32>, snapshot: Option<&[u8]>) -> Result<(), DriverError> {
         let overlaps =
-            |crew: &C| crew.range().start < agents.end && agents.start < crew.range().end;
+            |group: &C| group.range().start < agents.end && agents.start < group.range().end;
         if agents.is_empty()
             || agents.end > C::enrolled(&self.context)
-            || self.crews.values().any(overlaps)
+            || self.groups.values().any(overlaps)
         {
             return Err(DriverError::Snapshot {
                 agent: agents.start,
@@ -172,13 +172,13 @@ impl<C: Travels> Post for Lots<C> {
         let mut snapshot = snapshot
             .map(|bytes| decode("a snapshot", bytes))
             .transpose()?;
-        let crew = C::muster(&self.context, agents.clone(), snapshot.as_mut())?;
-        self.crews.insert(agents.start, crew);
+        let group = C::build(&self.context, agents.clone(), snapshot.as_mut())?;
+        self.groups.insert(agents.start, group);
         Ok(())
     }
 
     fn leave(&mut self, first: u32) {
-        self.crews.remove(&first);
+        self.groups.remove(&first);
     }
 
     fn advance(
@@ -189,32 +189,32 @@ impl<C: Travels> Post for Lots<C> {
     ) -> Result<Vec<u8>, DriverError> {
         let common = C::open(common)?;
         let told: BTreeMap<u32, &[u8]> = parts.iter().copied().collect();
-        if let Some(agent) = told.keys().find(|first| !self.crews.contains_key(first)) {
+        if let Some(agent) = told.keys().find(|first| !self.groups.contains_key(first)) {
             return Err(DriverError::Snapshot { agent: *agent });
         }
-        let crews: Vec<(&mut C, &[u8])> = self
-            .crews
+        let groups: Vec<(&mut C, &[u8])> = self
+            .groups
             .iter_mut()
-            .filter_map(|(first, crew)| Some((crew, *told.get(first)?)))
+            .filter_map(|(first, group)| Some((group, *told.get(first)?)))
             .collect();
-        let one = |(crew, part): (&mut C, &[u8])| crew.advance(&C::order(&common, part)?);
+        let one = |(group, part): (&mut C, &[u8])| group.advance(&C::order(&common, part)?);
         let partials: Vec<Result<Partial, DriverError>> =
-            pool.install(|| crews.into_par_iter().with_max_len(1).map(one).collect());
+            pool.install(|| groups.into_par_iter().with_max_len(1).map(one).collect());
         Ok(answer(partials.into_iter().collect::<Result<_, _>>()?)?)
     }
 
     fn snapshot(&self, first: u32) -> Result<Vec<u8>, DriverError> {
-        let crew = self
-            .crews
+        let group = self
+            .groups
             .get(&first)
             .ok_or(DriverError::Snapshot { agent: first })?;
-        Ok(encode(&crew.lent())?)
+        Ok(encode(&group.lent())?)
     }
 
     fn agents(&self) -> u32 {
-        self.crews
+        self.groups
             .values()
-            .map(|crew| crew.range().len() as u32)
+            .map(|group| group.range().len() as u32)
             .sum()
     }
 }

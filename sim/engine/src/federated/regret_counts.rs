@@ -27,12 +27,12 @@ const CENTRE: u32 = NOT_A_NUMBER + 1;
 /// number that occurs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Vec<(u32, u32)>", try_from = "Vec<(u32, u32)>")]
-pub struct Tally {
+pub struct RegretCounts {
     /// Places of numbers, ascending, with how many regrets are there: at least one.
     counts: Vec<(u32, u32)>,
 }
 
-impl Tally {
+impl RegretCounts {
     /// Counts regrets.
     pub fn of(regrets: &[f64]) -> Self {
         let mut places: Vec<u32> = regrets.iter().map(|regret| place(*regret)).collect();
@@ -41,11 +41,11 @@ impl Tally {
             .chunk_by(|a, b| a == b)
             .map(|same| (same[0], same.len() as u32))
             .collect();
-        Tally { counts }
+        RegretCounts { counts }
     }
 
     /// Adds the counts of other agents.
-    pub fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &RegretCounts) {
         if other.counts.is_empty() {
             return;
         }
@@ -80,17 +80,17 @@ impl Tally {
 }
 
 /// Steps from one place to the next, with the counts: small numbers, which take few bytes.
-impl From<Tally> for Vec<(u32, u32)> {
-    fn from(tally: Tally) -> Self {
+impl From<RegretCounts> for Vec<(u32, u32)> {
+    fn from(regret_counts: RegretCounts) -> Self {
         let mut last = 0;
         let step = |(place, count)| (place - std::mem::replace(&mut last, place), count);
-        tally.counts.into_iter().map(step).collect()
+        regret_counts.counts.into_iter().map(step).collect()
     }
 }
 
 /// Counts that no list of regrets can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TallyError {
+pub enum RegretCountsError {
     /// A place after the last, or before the one before it.
     #[error("entry {entry} is no number of three digits larger than the one before")]
     Place {
@@ -107,10 +107,10 @@ pub enum TallyError {
     },
 }
 
-impl TryFrom<Vec<(u32, u32)>> for Tally {
-    type Error = TallyError;
+impl TryFrom<Vec<(u32, u32)>> for RegretCounts {
+    type Error = RegretCountsError;
 
-    fn try_from(steps: Vec<(u32, u32)>) -> Result<Self, TallyError> {
+    fn try_from(steps: Vec<(u32, u32)>) -> Result<Self, RegretCountsError> {
         let (mut counts, mut last, mut all) = (steps, 0u32, 0u32);
         for (entry, (place, count)) in counts.iter_mut().enumerate() {
             let next = last
@@ -118,15 +118,15 @@ impl TryFrom<Vec<(u32, u32)>> for Tally {
                 .filter(|next| *next <= CENTRE + NOT_A_NUMBER);
             *place = next
                 .filter(|next| entry == 0 || *next > last)
-                .ok_or(TallyError::Place { entry })?;
+                .ok_or(RegretCountsError::Place { entry })?;
             let more = all.checked_add(*count).filter(|_| *count > 0);
-            all = more.ok_or(TallyError::Count {
+            all = more.ok_or(RegretCountsError::Count {
                 entry,
                 count: *count,
             })?;
             last = *place;
         }
-        Ok(Tally { counts })
+        Ok(RegretCounts { counts })
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use sordino_core::random::Stream;
 
-    /// As books had it when all regrets were in one place: the rank among all bits, then three
+    /// As the recorder had it when all regrets were in one place: the rank among all bits, then three
     /// digits.
     fn printed(x: f64) -> f64 {
         format!("{x:.2e}").parse().unwrap()
@@ -237,14 +237,14 @@ mod tests {
         for (seed, count) in [(1, 1), (2, 2), (3, 17), (4, 1000), (5, 4096)] {
             let mut regrets = spread(seed, count);
             regrets.extend(extremes());
-            let parts: Vec<Tally> = regrets.chunks(100).map(Tally::of).collect();
-            let mut tally = Tally::default();
+            let parts: Vec<RegretCounts> = regrets.chunks(100).map(RegretCounts::of).collect();
+            let mut regret_counts = RegretCounts::default();
             // In another order than that of agents.
-            parts.iter().rev().for_each(|part| tally.add(part));
-            assert_eq!(tally, Tally::of(&regrets));
+            parts.iter().rev().for_each(|part| regret_counts.add(part));
+            assert_eq!(regret_counts, RegretCounts::of(&regrets));
             regrets.sort_by(f64::total_cmp);
             for (rank, raw) in regrets.iter().enumerate() {
-                let found = tally.of_rank(rank as u64).unwrap();
+                let found = regret_counts.of_rank(rank as u64).unwrap();
                 assert_eq!(
                     found.to_bits(),
                     printed(*raw).to_bits(),
@@ -252,7 +252,10 @@ mod tests {
                 );
             }
             assert_eq!(
-                (tally.count(), tally.of_rank(regrets.len() as u64)),
+                (
+                    regret_counts.count(),
+                    regret_counts.of_rank(regrets.len() as u64)
+                ),
                 (regrets.len() as u64, None)
             );
         }
@@ -261,7 +264,10 @@ mod tests {
     #[test]
     fn a_regret_that_is_missing_is_seen() {
         let regrets = spread(6, 999);
-        let (all, fewer) = (Tally::of(&regrets), Tally::of(&regrets[..998]));
+        let (all, fewer) = (
+            RegretCounts::of(&regrets),
+            RegretCounts::of(&regrets[..998]),
+        );
         assert_ne!(all, fewer);
         assert_eq!((all.count(), fewer.count()), (999, 998));
     }
@@ -274,37 +280,43 @@ mod tests {
         let regrets: Vec<f64> = (0..100_000)
             .map(|_| (10f64).powf(-3.0 * stream.unit::<f64>()))
             .collect();
-        let tally = Tally::of(&regrets);
-        let bytes = postcard::to_allocvec(&tally).unwrap();
+        let regret_counts = RegretCounts::of(&regrets);
+        let bytes = postcard::to_allocvec(&regret_counts).unwrap();
         assert!(
-            tally.counts.len() <= 2701 && bytes.len() <= 4 * 2701,
+            regret_counts.counts.len() <= 2701 && bytes.len() <= 4 * 2701,
             "{} bytes",
             bytes.len()
         );
-        assert_eq!(postcard::from_bytes::<Tally>(&bytes).unwrap(), tally);
+        assert_eq!(
+            postcard::from_bytes::<RegretCounts>(&bytes).unwrap(),
+            regret_counts
+        );
         assert!(postcard::to_allocvec(&regrets).unwrap().len() > 60 * bytes.len());
     }
 
     #[test]
     fn counts_that_no_regrets_have_are_refused() {
-        let read = |steps: &[(u32, u32)]| Tally::try_from(steps.to_vec());
+        let read = |steps: &[(u32, u32)]| RegretCounts::try_from(steps.to_vec());
         assert!(read(&[(0, 1), (CENTRE + NOT_A_NUMBER, u32::MAX - 1)]).is_ok());
-        assert_eq!(read(&[(5, 1), (0, 1)]), Err(TallyError::Place { entry: 1 }));
+        assert_eq!(
+            read(&[(5, 1), (0, 1)]),
+            Err(RegretCountsError::Place { entry: 1 })
+        );
         assert_eq!(
             read(&[(CENTRE + NOT_A_NUMBER + 1, 1)]),
-            Err(TallyError::Place { entry: 0 })
+            Err(RegretCountsError::Place { entry: 0 })
         );
         assert_eq!(
             read(&[(1, 1), (u32::MAX, 1)]),
-            Err(TallyError::Place { entry: 1 })
+            Err(RegretCountsError::Place { entry: 1 })
         );
         assert_eq!(
             read(&[(1, 1), (1, 0)]),
-            Err(TallyError::Count { entry: 1, count: 0 })
+            Err(RegretCountsError::Count { entry: 1, count: 0 })
         );
         assert_eq!(
             read(&[(1, 1), (1, u32::MAX)]),
-            Err(TallyError::Count {
+            Err(RegretCountsError::Count {
                 entry: 1,
                 count: u32::MAX
             })

@@ -7,31 +7,31 @@ use sordino_experiment::record::{Left, MethodRun, is_report_round};
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::blocks;
+use super::collective::Partial;
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::Partial;
-use super::tally::Tally;
+use super::regret_counts::RegretCounts;
 
-/// The books of one method.
-pub struct Books(MethodRun);
+/// Records one method.
+pub struct Recorder(MethodRun);
 
-impl Books {
-    /// Books without an entry.
+impl Recorder {
+    /// A recorder without an entry.
     pub fn new<T>(method: &MethodContext<T>) -> Self {
-        Books(MethodRun::new(method.method.named(), method.run.index))
+        Recorder(MethodRun::new(method.method.named(), method.run.index))
     }
 
-    /// Books resumed from what they held.
+    /// A recorder that goes on with what it held.
     pub fn resume(run: MethodRun) -> Self {
-        Books(run)
+        Recorder(run)
     }
 
-    /// What the books hold so far.
+    /// What it holds so far.
     pub fn read(&self) -> &MethodRun {
         &self.0
     }
 
-    /// The finished books, with what the method leaves besides.
+    /// What was recorded, with what the method leaves besides.
     pub fn close(self, prior: Option<Result<Left, String>>) -> MethodRun {
         MethodRun { prior, ..self.0 }
     }
@@ -39,7 +39,7 @@ impl Books {
     /// Adds a release of a federated prior or a campaign that followed the last round: its
     /// partials, and what was released. The round's link of the chain is replaced by one after it.
     ///
-    /// **Errors**: as [`Books::end_round`].
+    /// **Errors**: as [`Recorder::end_round`].
     pub fn add_release<T: Scalar>(
         &mut self,
         method: &MethodContext<T>,
@@ -95,7 +95,7 @@ impl Books {
             blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
         self.0.regret.push(rounded(sum / f64::from(agents), 5));
         if is_report_round(round, rounds) {
-            let mut regrets = Tally::default();
+            let mut regrets = RegretCounts::default();
             partials
                 .iter()
                 .for_each(|partial| regrets.add(&partial.regrets));
@@ -132,7 +132,7 @@ impl Books {
 }
 
 /// The 10 %, 50 % and 90 % quantiles of the agents' regrets, by nearest rank.
-fn quantiles(agents: u32, regrets: &Tally) -> Result<[f64; 3], DriverError> {
+fn quantiles(agents: u32, regrets: &RegretCounts) -> Result<[f64; 3], DriverError> {
     let wrong = DriverError::Check("a report round without the regrets of all agents, each once");
     let last = agents
         .checked_sub(1)
@@ -171,11 +171,11 @@ mod tests {
             let regrets: Vec<f64> = (0..agents)
                 .map(|n| 1.7 / f64::from(n * n % 997 + 3) - 1e-4)
                 .collect();
-            let mut tally = Tally::default();
+            let mut regret_counts = RegretCounts::default();
             regrets
                 .chunks(7)
-                .for_each(|part| tally.add(&Tally::of(part)));
-            let found = quantiles(agents, &tally).unwrap();
+                .for_each(|part| regret_counts.add(&RegretCounts::of(part)));
+            let found = quantiles(agents, &regret_counts).unwrap();
             assert_eq!(
                 found.map(f64::to_bits),
                 of_all(regrets.clone()).map(f64::to_bits),
@@ -183,11 +183,12 @@ mod tests {
             );
             // Negative controls: an agent too few, one too many, and another agent's regret.
             assert!(
-                quantiles(agents + 1, &tally).is_err() && quantiles(agents - 1, &tally).is_err()
+                quantiles(agents + 1, &regret_counts).is_err()
+                    && quantiles(agents - 1, &regret_counts).is_err()
             );
             let other: Vec<f64> = regrets.iter().map(|regret| regret * 1.01).collect();
             assert_ne!(
-                quantiles(agents, &Tally::of(&other)).unwrap(),
+                quantiles(agents, &RegretCounts::of(&other)).unwrap(),
                 found,
                 "{agents} agents"
             );
