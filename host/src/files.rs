@@ -1,12 +1,19 @@
 //! Files: writing so that a crash leaves the old content or the new, reading with a bound.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::entropy;
+
+/// Time between two attempts to take a lock.
+const ATTEMPT_EVERY: Duration = Duration::from_millis(10);
+/// How long a lock is waited for that its holder keeps as long as it works.
+pub const LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +100,31 @@ pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
     |error| FileError::Io {
         path: path.to_owned(),
         error,
+    }
+}
+
+/// Takes the system's advisory lock of a file within this time, at least [`LOCK_WAIT`] for a lock
+/// that lasts: a process that is just being started holds a copy of its parent's lock for a moment,
+/// also if the parent was killed meanwhile.
+///
+/// **Errors**: [`TryLockError::WouldBlock`] if another process has it still; the system's.
+///
+/// ```
+/// use sordino_host::files::{LOCK_WAIT, lock};
+/// let path = std::env::temp_dir().join(format!("sordino-lock-{}", std::process::id()));
+/// let file = std::fs::File::create(&path)?;
+/// lock(&file, LOCK_WAIT)?;
+/// assert!(lock(&std::fs::File::open(&path)?, LOCK_WAIT).is_err());
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn lock(file: &File, wait: Duration) -> Result<(), TryLockError> {
+    let last = Instant::now() + wait;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < last => thread::sleep(ATTEMPT_EVERY),
+            settled => return settled,
+        }
     }
 }
 
@@ -402,6 +434,26 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
+    }
+
+    /// A child that its killed parent had begun to start keeps the parent's lock for a moment.
+    #[test]
+    fn a_lock_that_is_given_back_within_the_wait_is_taken() {
+        let path = std::env::temp_dir().join(format!("sordino-waited-{}", std::process::id()));
+        let held = File::create(&path).unwrap();
+        held.lock().unwrap();
+        let other = File::open(&path).unwrap();
+        assert!(matches!(
+            lock(&other, Duration::ZERO),
+            Err(TryLockError::WouldBlock)
+        ));
+        let holder = thread::spawn(move || {
+            thread::sleep(3 * ATTEMPT_EVERY);
+            drop(held);
+        });
+        lock(&other, Duration::from_secs(60)).unwrap();
+        holder.join().unwrap();
+        fs::remove_file(path).unwrap();
     }
 
     /// Hygiene 16: `/dev/zero` has length 0 and no end; a pipe blocks whoever opens it.

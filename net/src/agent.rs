@@ -10,7 +10,7 @@ pub(crate) mod beside;
 mod budget;
 mod counted;
 mod hidden;
-pub mod masks;
+pub(crate) mod masks;
 pub mod replay;
 mod stored;
 mod watched;

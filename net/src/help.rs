@@ -5,11 +5,11 @@
 //! |---|---|
 //! | [`address`] | where a helper is, which key it shows, and the token that makes a server its leader |
 //! | [`desk`] | what a helper does, behind its door |
-//! | [`door`] | HTTP over TLS, for one caller |
-//! | [`folder`] | what a helper must not lose |
-//! | [`gate`] | who may ask: the leader, by its key or its certificate |
+//! | `door` | HTTP over TLS, for one caller |
+//! | `folder` | what a helper must not lose |
+//! | `gate` | who may ask: the leader, by its key or its certificate |
 //! | [`mod@line`] | the leader's requests |
-//! | [`serve`] | the process |
+//! | `serve` | the process |
 //! | [`told`] | whose keys the helper knows, as its leader remembers |
 //!
 //! **How they find each other.** `sordino help-serve FOLDER` makes keys and a token, and tells an
@@ -24,9 +24,9 @@
 
 pub mod address;
 pub mod desk;
-pub mod door;
-pub mod folder;
-pub mod gate;
+pub(crate) mod door;
+pub(crate) mod folder;
+pub(crate) mod gate;
 pub mod line;
-pub mod serve;
+pub(crate) mod serve;
 pub mod told;

@@ -27,7 +27,7 @@ use rustls::{
 };
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Seal;
-use sordino_host::files::{FileError, create_privately, read_bounded};
+use sordino_host::files::{self, FileError, LOCK_WAIT, create_privately, read_bounded};
 use sordino_host::signature::{Fingerprint, SigningKey};
 
 /// Why a key could not be made, read or used.
@@ -120,7 +120,7 @@ pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
         .mode(0o600)
         .open(&path)
         .map_err(io)?;
-    match file.try_lock() {
+    match files::lock(&file, LOCK_WAIT) {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(io(error)),

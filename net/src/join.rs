@@ -524,7 +524,7 @@ pub async fn fetched(invitation: &Invitation, wait: Duration) -> Result<Terms, J
 
 /// Refuses an invitation whose servers are not those of the terms: one, or two.
 ///
-/// **Errors**: [`MaskError::NoHelper`], [`MaskError::OneServer`].
+/// **Errors**: `MaskError::NoHelper`, `MaskError::OneServer`.
 pub fn trusted(terms: &Terms, invitation: &Invitation) -> Result<(), MaskError> {
     match (shares::trust(&terms.agreement.protocol), &invitation.helper) {
         (Trust::OneServer, None) | (Trust::TwoServers, Some(_)) => Ok(()),

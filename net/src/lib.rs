@@ -13,7 +13,7 @@
 //! | [`invitation`] | one line that brings an agent to its server |
 //! | [`terms`] | the agreement with its candidates, and everything that both sides compute from them |
 //! | [`party`] | what a method is to agents and servers: the one place that knows which methods there are |
-//! | [`cost`] | what releases cost |
+//! | `cost` | what releases cost |
 //! | [`provision`] | what a device of its own is given before its first boot |
 //! | [`admission`] | what may be served and joined, one check for both |
 //! | [`enrolment`] | which key belongs to which agent |
@@ -21,17 +21,17 @@
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
 //! | [`door`] | HTTP over TLS, a status for every answer |
-//! | [`progress`] | progress lines for people, metrics for machines |
-//! | [`status`] | how a federation stands, for its operator |
-//! | [`asked`] | what an invitation asks of a site, before it agrees |
-//! | [`admin`] | the admin port: metrics, health, standing |
+//! | `progress` | progress lines for people, metrics for machines |
+//! | `status` | how a federation stands, for its operator |
+//! | `asked` | what an invitation asks of a site, before it agrees |
+//! | `admin` | the admin port: metrics, health, standing |
 //! | [`link`] | an agent's connection to its server |
 //! | [`journal`] | what an agent did, line by line |
 //! | [`help`] | the second of two servers, and the leader's line to it |
 //! | [`serve`] | a server with secret noise |
 //! | [`agent`] | an agent that can be killed at any moment |
 //! | [`mod@join`] | taking part with an invitation |
-//! | [`chaos`] | a bad network |
+//! | `chaos` | a bad network |
 //! | [`bridge`](https://mqtt.org) | feature `mqtt`: connections carried by a broker that need not be trusted |
 //! | [`rehearsal`] | a federation of the simulator over a real network |
 //! | [`cli`] | arguments in, exit code out |
@@ -57,16 +57,16 @@
 //! # }
 //! ```
 
-pub mod admin;
+mod admin;
 pub mod admission;
 pub mod agent;
-pub mod asked;
+mod asked;
 pub mod authority;
 #[cfg(feature = "mqtt")]
 pub mod bridge;
-pub mod chaos;
+mod chaos;
 pub mod cli;
-pub mod cost;
+mod cost;
 pub mod data;
 pub mod door;
 pub mod enrolment;
@@ -79,13 +79,13 @@ pub mod journal;
 pub mod keys;
 pub mod link;
 pub mod party;
-pub mod progress;
+mod progress;
 pub mod provision;
 pub mod rehearsal;
 pub mod rounds;
 pub mod serve;
 pub mod shares;
-pub mod status;
+mod status;
 pub mod stored;
 pub mod terms;
 mod tunnel;

@@ -6,7 +6,7 @@
 //! the transcript, its best value without noise) follows each upload.
 
 mod agents;
-pub mod device;
+pub(crate) mod device;
 mod error;
 mod network;
 mod options;

@@ -18,7 +18,7 @@
 
 mod around;
 mod error;
-pub mod leader;
+pub(crate) mod leader;
 mod serving;
 
 use std::sync::Arc;

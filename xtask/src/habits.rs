@@ -45,7 +45,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("sordino-sim", "own_posterior", "sordino report"),
 ];
 /// An example that a reader would begin with is no longer than this.
-const EXAMPLE_LINES_MAX: usize = 80;
+const EXAMPLE_LINES_MAX: usize = 130;
 
 /// Packages that others may depend on, and so the crates whose public names are listed.
 const PUBLIC: [&str; 9] = [

@@ -44,16 +44,15 @@ use super::counter::digest;
 use super::terms::{NAME_ADMISSIBLE, is_name};
 use super::{CounterPlace, LedgerError, looks};
 use crate::files::{
-    FileError, create_folders_privately, io_at, open_regular, read_bounded, write_privately,
+    self, FileError, create_folders_privately, io_at, open_regular, read_bounded, write_privately,
 };
 
 /// Version of the files; a reader refuses every other.
 const VERSION: u16 = 1;
 /// Files are read up to this length.
 const BYTES_MAX: u64 = 16 << 20;
-/// How often a lock that is held is tried, ten milliseconds apart: many agents of one machine may
-/// begin together.
-const PATIENCE: u32 = 3000;
+/// How long the lock of a folder is waited for: many agents of one machine may begin together.
+const WAIT: Duration = Duration::from_secs(30);
 /// The folder of data without a name; no digest is it.
 const UNNAMED: &str = "unnamed";
 
@@ -73,7 +72,7 @@ pub enum ContributionsError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Other agents write it for a long time.
-    #[error("{path}: in use by another process for more than {} s", PATIENCE / 100)]
+    #[error("{path}: in use by another process for more than {} s", WAIT.as_secs())]
     Busy {
         /// The file whose lock is held.
         path: PathBuf,
@@ -512,17 +511,13 @@ impl Contributions {
                 .truncate(false)
                 .mode(0o600),
         )?;
-        for _ in 0..PATIENCE {
-            match held.try_lock() {
-                Ok(()) => {
-                    self.own = self.read(&self.path())?;
-                    return Ok(held);
-                }
-                Err(fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
-                Err(fs::TryLockError::Error(error)) => return Err(io_at(&path)(error).into()),
-            }
+        match files::lock(&held, WAIT) {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Err(ContributionsError::Busy { path }),
+            Err(fs::TryLockError::Error(error)) => return Err(io_at(&path)(error).into()),
         }
-        Err(ContributionsError::Busy { path })
+        self.own = self.read(&self.path())?;
+        Ok(held)
     }
 }
 

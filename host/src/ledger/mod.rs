@@ -3,12 +3,12 @@
 //!
 //! One file of JSON lines. The first says what the ledger is for: kind of noise, data set or run,
 //! privacy unit, records, how losses add, budget. Every further line is one charge. A chain of
-//! digests runs through them ([`mod@line`]), so that a line which was edited, removed or moved is
+//! digests runs through them (`line`), so that a line which was edited, removed or moved is
 //! refused with its number. Only one program at a time writes: the lock is a file beside the
 //! ledger, which stays in place even if the ledger itself is replaced.
 //!
 //! **One ledger for each data set.** Losses in two ledgers add up, and neither budget knows about
-//! the other. So the folder of the second counts ([`counter`]) has a lock for each data set, held
+//! the other. So the folder of the second counts (`counter`) has a lock for each data set, held
 //! while any ledger for it is open, and a ledger is refused, at every opening and at every charge,
 //! if another one has charges for the same data set, unless [`Options::another`] was once given for
 //! it. Names that differ only in case or in the amount of white space mean the same data set; a
@@ -24,7 +24,7 @@
 //!
 //! **What a torn line costs.** Nothing leaves before the sync has returned, so a torn line belongs
 //! to a release that never left, unless the disk said "durable" too early. It counts all the same.
-//! Its cost is known from the second count ([`counter`]), which holds the line in full and is
+//! Its cost is known from the second count (`counter`), which holds the line in full and is
 //! written before it. Without a second count it is what the torn text still says, or else what the
 //! caller says its next charge costs: a party that died while charging asks for the same charge
 //! again, because its costs follow from public constants. Each of these is at least the truth,
@@ -62,10 +62,10 @@ use sordino_core::privacy::{Charge, Event, Provenance, SourceKind};
 mod budget;
 mod budgeted;
 pub mod contributions;
-pub mod counter;
+pub(crate) mod counter;
 mod deferred;
 mod error;
-pub mod line;
+pub(crate) mod line;
 mod log;
 mod looks;
 mod place;

@@ -4,28 +4,19 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::LedgerError;
-use crate::files::{io_at, open_regular, read_all, sync_folder, with_suffix};
+use crate::files::{self, LOCK_WAIT, io_at, open_regular, read_all, sync_folder, with_suffix};
 
 /// Ledgers are read up to this length.
 pub(super) const BYTES_MAX: u64 = 256 << 20;
-/// How often a lock that is held is tried, ten milliseconds apart.
-const PATIENCE: u32 = 100;
-
-/// Takes a lock, with several attempts: a process that is just being started holds a copy of it for
-/// a moment.
+/// Takes the lock of a ledger's file.
 pub(super) fn lock(file: &File, path: &Path) -> Result<(), LedgerError> {
-    for _ in 0..PATIENCE {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
-            Err(fs::TryLockError::Error(error)) => return Err(io_at(path)(error).into()),
-        }
-    }
-    Err(LedgerError::Busy {
-        path: path.to_owned(),
+    files::lock(file, LOCK_WAIT).map_err(|refused| match refused {
+        fs::TryLockError::WouldBlock => LedgerError::Busy {
+            path: path.to_owned(),
+        },
+        fs::TryLockError::Error(error) => io_at(path)(error).into(),
     })
 }
 

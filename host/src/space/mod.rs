@@ -1,6 +1,6 @@
 //! What is searched, with names: the parameters of a `space.toml`, or of a program.
 //!
-//! One domain for `sordino tune`, `sordino optimize` and Python. [`read`] reads the file; a
+//! One domain for `sordino tune`, `sordino optimize` and Python. `read` reads the file; a
 //! [`Space`] takes points as JSON objects in the user's units to numbers of [`sordino_core::space`]
 //! and back, and to the environment of a command.
 //!
@@ -29,7 +29,7 @@ use sordino_core::space::{Axis, Space as CoreSpace, SpaceError as CoreError};
 use crate::text::did_you_mean;
 
 mod encoding;
-pub mod read;
+pub(crate) mod read;
 
 pub use encoding::Encoding;
 pub use read::{BYTES_MAX, ReadError, SpaceFile};

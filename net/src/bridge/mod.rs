@@ -20,7 +20,7 @@
 //! | `sordino/NAME/up/END/CONNECTION` | segments of a connection towards the server; END and CONNECTION are 16 hexadecimal digits |
 //! | `sordino/NAME/down/END/CONNECTION` | segments towards the agent; a near end reads those of its own END alone |
 
-pub mod segments;
+pub(crate) mod segments;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -13,7 +13,7 @@ pub struct Options {
     /// Let agents die at any moment they wait in, and go on from their files in this folder.
     pub deaths: Option<PathBuf>,
     /// Leave agent 0 to a device, and write what the device needs into this file
-    /// ([`super::device`]).
+    /// (`super::device`).
     pub device: Option<PathBuf>,
     /// Carry every connection over this broker.
     #[cfg(feature = "mqtt")]

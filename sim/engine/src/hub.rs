@@ -1,6 +1,6 @@
 //! A federation whose agents are elsewhere: what an execution needs from their holders.
 //!
-//! A hub moves bytes and knows nothing about their meaning: [`super::federated::remote`] writes and
+//! A hub moves bytes and knows nothing about their meaning: `super::federated::remote` writes and
 //! reads them on the server's side, [`super::federated::held`] on the agents' side. Agents are
 //! handed out in lots of consecutive ones, which stay the same as long as a method runs: the holder
 //! of a lot may change, but the lot's answers do not.

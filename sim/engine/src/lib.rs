@@ -6,13 +6,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`hub`] | a federation whose agents are elsewhere |
-//! | [`part`] | which jobs are done by which of many processes |
+//! | `part` | which jobs are done by which of many processes |
 //! | [`contract`] | what each trust model is to the rest of the program |
 //! | [`jobs`] | jobs on all cores |
 //! | [`federated`] | a trusted server aggregates what agents send it |
 //! | [`outsourced`] | a curator's inputs, a modeler that sees them transformed |
 //! | [`local`] | nobody trusted: every user perturbs its own reward |
-//! | [`output`] | one party tunes and publishes: private releases beside the best and a random candidate |
+//! | `output` | one party tunes and publishes: private releases beside the best and a random candidate |
 //!
 //! A scenario is data; [`MODELS`] is the one place that knows which trust models there are.
 //!
@@ -25,9 +25,9 @@ pub mod federated;
 pub mod hub;
 pub mod jobs;
 pub mod local;
-pub mod output;
+mod output;
 pub mod outsourced;
-pub mod part;
+mod part;
 
 pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel, complete, shown};
 pub use part::{Part, Share};

@@ -26,7 +26,7 @@ pub struct NoPart(String);
 impl Part {
     /// Part `number`, from 1 on, of `of` parts.
     ///
-    /// **Errors**: [`NoPart`] unless 1 ≤ `number` ≤ `of` ≤ [`PARTS_MAX`].
+    /// **Errors**: `NoPart` unless 1 ≤ `number` ≤ `of` ≤ `PARTS_MAX`.
     pub fn new(number: u32, of: u32) -> Result<Self, NoPart> {
         let admissible = 1 <= number && number <= of && of <= PARTS_MAX;
         if admissible {

@@ -9,7 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use sordino_host::files;
+use sordino_host::files::{self, LOCK_WAIT};
 
 /// Name of the file in a folder that a process locks while it writes into the folder.
 pub const LOCK: &str = ".lock";
@@ -87,7 +87,7 @@ impl FolderLock {
     /// Takes the lock of a folder that exists, and clears away what a killed writer left half
     /// written.
     ///
-    /// **Errors**: [`LockError::Held`], at once, if another process has it.
+    /// **Errors**: [`LockError::Held`] if another process has it still after a second.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK);
         let refused = |error| LockError::Io {
@@ -101,7 +101,7 @@ impl FolderLock {
                 .write(true)
                 .open(&path)
                 .map_err(refused)?;
-            match file.try_lock() {
+            match files::lock(&file, LOCK_WAIT) {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let holder = read_to_string_bounded(&path, HOLDER_MAX).unwrap_or_default();

@@ -18,15 +18,15 @@
 //! | [`columns`] | head, meaning and cell of a column in one place |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`differences`] | paired differences between every two entries |
-//! | [`layout`] | room for every text of a chart |
+//! | `layout` | room for every text of a chart |
 //! | [`observations`] | every observation, every agent's best |
-//! | [`json`] | the summary of a federation, for programs |
+//! | `json` | the summary of a federation, for programs |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
 //! | [`figure`] | regret curves as SVG |
 //! | [`html`] | a page and its sections |
 //! | [`parts`] | parts of pages that work for any trust model |
 //! | [`sheet`] | a picture as a file of a given width, for papers |
-//! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
+//! | `charts` | privacy loss, spread over agents, clipping, utility against privacy |
 //! | [`results`] | what all trust models have in common in a run folder: its summary, its curves, their pictures |
 //! | [`page`] | table and page of a run folder, whatever its trust model |
 //! | [`tables`] | summary and paired differences for a terminal, Markdown, LaTeX, programs |
@@ -39,7 +39,7 @@
 
 pub mod advance;
 pub mod chart;
-pub mod charts;
+mod charts;
 pub mod columns;
 pub mod curves;
 pub mod differences;
@@ -49,8 +49,8 @@ pub mod figure;
 pub mod folder;
 pub mod grid;
 pub mod html;
-pub mod json;
-pub mod layout;
+mod json;
+mod layout;
 mod names;
 pub mod observations;
 pub mod page;

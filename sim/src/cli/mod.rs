@@ -3,19 +3,19 @@
 //! | module | command |
 //! |---|---|
 //! | [`sordino_lab::command`] | `sordino run`, and bare `sordino`; `--part`, `--data`, Ctrl-C |
-//! | [`sweep`] | `sordino sweep` |
-//! | [`merge`] | `sordino merge` of what `--part` left |
-//! | [`list`] | `sordino list` |
-//! | [`scenario`] | `sordino scenario`, `sordino init` |
-//! | [`export`] | `sordino export` |
-//! | [`report`] | `sordino report` |
+//! | `sweep` | `sordino sweep` |
+//! | `merge` | `sordino merge` of what `--part` left |
+//! | `list` | `sordino list` |
+//! | `scenario` | `sordino scenario`, `sordino init` |
+//! | `export` | `sordino export` |
+//! | `report` | `sordino report` |
 //! | `unfinished` | what it says about a folder that is not complete |
-//! | [`prior`] | `sordino prior`: files of what others learned |
+//! | `prior` | `sordino prior`: files of what others learned |
 //! | [`privacy`] | `sordino privacy` |
-//! | [`audit`] | `sordino audit` |
-//! | [`reproduce`] | `sordino reproduce` |
-//! | [`optimize`] | `sordino optimize` |
-//! | [`tune`] | `sordino tune` |
+//! | `audit` | `sordino audit` |
+//! | `reproduce` | `sordino reproduce` |
+//! | `optimize` | `sordino optimize` |
+//! | `tune` | `sordino tune` |
 //! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
 //! | `ledger` | the ledger of commands that release something |
 //!
@@ -28,21 +28,21 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub mod audit;
-pub mod compare;
-pub mod export;
+mod audit;
+mod compare;
+mod export;
 pub mod handover;
 mod ledger;
-pub mod list;
-pub mod merge;
-pub mod optimize;
-pub mod prior;
+mod list;
+mod merge;
+mod optimize;
+mod prior;
 pub mod privacy;
-pub mod report;
-pub mod reproduce;
-pub mod scenario;
-pub mod sweep;
-pub mod tune;
+mod report;
+mod reproduce;
+mod scenario;
+mod sweep;
+mod tune;
 mod unfinished;
 
 use sordino_experiment::command_line::begun;

@@ -3,8 +3,8 @@
 //! | name | what it is |
 //! |---|---|
 //! | [`run()`], [`run_with`], [`Own`] | executes a scenario; over functions of the caller's; into a run folder |
-//! | [`lockstep`], [`tokio`] | the two executors |
-//! | [`remote`], [`post`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
+//! | [`lockstep`], `tokio` | the two executors |
+//! | `remote`, [`held`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
 //! | `job` | what all runs and methods of an execution share |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`collective::Collective`] |
@@ -14,8 +14,8 @@
 //! | [`campaign`], [`named`] | a campaign of sites, each in units of its own; the axes of a scenario with their names |
 //! | [`agreement`], [`export`] | what both sides of a real federation agree on; what a device that takes part must be compiled with |
 //! | [`context`], [`host`], [`lent`] | what the parties borrow; the server and its ledger; what is stored, and from where |
-//! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
-//! | [`blocks`], [`regret_counts`], [`recorder`] | the transcript in blocks of agents; regrets as counts; what is written down about a round |
+//! | [`shard`], `arena`, [`link`], `message` | the agents; where they lie side by side; links, and faults that wrap them |
+//! | [`blocks`], [`regret_counts`], `recorder` | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
 use std::num::NonZeroU32;
 
@@ -44,7 +44,7 @@ use super::jobs::{unfinished, whole_runs};
 use super::part::Share;
 
 pub mod agreement;
-pub mod arena;
+pub(crate) mod arena;
 pub mod blocks;
 pub mod campaign;
 pub mod collective;
@@ -61,17 +61,17 @@ pub mod ledger;
 pub mod lent;
 pub mod link;
 pub mod lockstep;
-pub mod message;
+pub(crate) mod message;
 pub mod named;
 mod own;
 pub mod prior;
-pub mod recorder;
+pub(crate) mod recorder;
 pub mod regret_counts;
-pub mod remote;
+pub(crate) mod remote;
 pub mod run;
 pub mod shard;
 mod together;
-pub mod tokio;
+pub(crate) mod tokio;
 pub mod vote;
 pub mod wired;
 

@@ -3,15 +3,15 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`explain`] | who is protected from whom |
-//! | [`problem`] | sums of kernels, light sensors, stocks |
-//! | [`mod@run`] | reporter and learner of one run, all runs in parallel |
+//! | `explain` | who is protected from whom |
+//! | `problem` | sums of kernels, light sensors, stocks |
+//! | `run` | reporter and learner of one run, all runs in parallel |
 //! | [`report`] | table, CSV, the picture of the paper's figure 2 |
 
-pub mod explain;
-pub mod problem;
+pub(crate) mod explain;
+pub(crate) mod problem;
 pub mod report;
-pub mod run;
+pub(crate) mod run;
 
 pub use run::{LocalRun, run};
 

@@ -30,7 +30,7 @@ pub struct LocalRun {
     pub run: u32,
     /// The last link of the chain over all reports.
     pub digest: Digest,
-    /// Cumulative noise-free regret after the rounds of [`curve_rounds`].
+    /// Cumulative noise-free regret after the rounds of `curve_rounds`.
     pub curve: Vec<f64>,
     /// The largest ε that any user spent; 0 where nothing is private.
     pub epsilon_spent: f64,

@@ -12,10 +12,10 @@
 //! | [`report`] | table, CSV, JSON, the picture of utility over ε |
 //! | [`explain`] | who is protected from whom |
 
-pub mod explain;
-pub mod problem;
-pub mod report;
-pub mod run;
+pub(crate) mod explain;
+pub(crate) mod problem;
+pub(crate) mod report;
+pub(crate) mod run;
 
 use sordino_experiment::journal::Journal;
 use sordino_experiment::progress::Progress;

@@ -8,15 +8,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`table`] | grids, Branin's function, named columns of a CSV file; preparation with public constants |
-//! | [`machines`] | curator and modeler from beginning to end |
-//! | [`mod@run`] | all runs of all methods in parallel |
-//! | [`report`] | table, CSV, JSON, the picture |
-//! | [`explain`] | who is protected from whom |
+//! | `machines` | curator and modeler from beginning to end |
+//! | `run` | all runs of all methods in parallel |
+//! | `report` | table, CSV, JSON, the picture |
+//! | `explain` | who is protected from whom |
 
-pub mod explain;
-pub mod machines;
-pub mod report;
-pub mod run;
+pub(crate) mod explain;
+pub(crate) mod machines;
+pub(crate) mod report;
+pub(crate) mod run;
 pub mod table;
 
 pub use machines::{Method, Problem};

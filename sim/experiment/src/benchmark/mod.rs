@@ -3,15 +3,15 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`function`] | Branin, Hartmann, Ackley, Levy, Rosenbrock over the unit box, turned so that more is better |
-//! | [`measured`] | values measured on real data, compiled in |
-//! | [`fedhpo`] | a synthetic table of federated trainings, compiled in |
+//! | `function` | Branin, Hartmann, Ackley, Levy, Rosenbrock over the unit box, turned so that more is better |
+//! | `measured` | values measured on real data, compiled in |
+//! | `fedhpo` | a synthetic table of federated trainings, compiled in |
 //! | [`design`] | a grid, Sobol' points, a Latin hypercube |
 
 pub mod design;
-pub mod fedhpo;
-pub mod function;
-pub mod measured;
+pub(crate) mod fedhpo;
+pub(crate) mod function;
+pub(crate) mod measured;
 
 pub use design::Design;
 pub use function::TestFunction;

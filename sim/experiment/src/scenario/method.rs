@@ -1,6 +1,6 @@
 //! The methods of a federation as data: a name, a base, and what it changes.
 //!
-//! A shipped method is a row of the table below; a scenario's own method ([`super::own`]) is a row
+//! A shipped method is a row of the table below; a scenario's own method (`super::own`) is a row
 //! with other keys. No other module knows which methods there are: tables, figures, colours and
 //! differences follow the scenario's list.
 

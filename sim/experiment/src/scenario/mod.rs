@@ -6,12 +6,12 @@
 //! | [`keys`] | one line for each key, from which struct, reader, refusals and tables are made |
 //! | `reader` | a TOML table from which every key is taken once; refusals with key, value, range, line |
 //! | `root` | makes such a table from text and `--set` |
-//! | [`trust`], [`method`] | the table of trust models, by which a scenario is read; federated methods by their names |
+//! | `trust`, [`method`] | the table of trust models, by which a scenario is read; federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
 //! | [`objective`], `design`, [`space`] | what a federation optimises; candidate designs; inputs in the user's units |
 //! | `fedhpo` | an objective that is a table of federated trainings |
 //! | [`federated`], [`outsourced`], [`local`], [`output`] | each trust model's tables, and checks across keys |
-//! | [`own`] | `[[method]]` of `federated`: a base with other values of some keys |
+//! | `own` | `[[method]]` of `federated`: a base with other values of some keys |
 //! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
 //! | `sections` | a scenario as its head and sections |
 //! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to start from |
@@ -32,7 +32,7 @@ pub mod method;
 pub mod objective;
 pub mod output;
 pub mod outsourced;
-pub mod own;
+pub(crate) mod own;
 mod prior;
 mod reader;
 mod root;
@@ -42,7 +42,7 @@ mod shipped;
 pub mod space;
 mod starter;
 mod tell;
-pub mod trust;
+pub(crate) mod trust;
 pub mod unused;
 
 pub use design::DesignConfig;

@@ -10,19 +10,19 @@
 //! | [`command`], [`oracle`] | a user's own program, or a function of a program that uses this library |
 //! | [`custom`] | functions over a list of points, brought along by a program |
 //! | [`spread`] | where all values lie, and whether a scenario's constants admit them |
-//! | [`points`], [`space`], [`rows`] | candidates; settings in a user's units; CSV files |
+//! | `points`, [`space`], [`rows`] | candidates; settings in a user's units; CSV files |
 //! | [`tuning`] | test AUC of a support vector machine over (C, γ), one data set for each agent |
 //! | [`landmine`] | the data sets of 29 mine fields, read from a CSV file |
 //! | [`winequality`] | the data sets of 16 buyers of red wine, compiled in |
 //! | [`fault`] | what goes wrong on links and machines |
 //! | [`per_agent`] | values made for the agents that are asked for |
-//! | [`auc`] | area under the ROC curve |
+//! | `auc` | area under the ROC curve |
 
 use std::path::Path;
 
 use crate::scenario::{ObjectiveConfig, Scenario};
 
-pub mod auc;
+pub(crate) mod auc;
 pub mod command;
 pub mod custom;
 mod error;
@@ -35,7 +35,7 @@ mod literal;
 mod objective;
 pub mod oracle;
 pub mod per_agent;
-pub mod points;
+pub(crate) mod points;
 pub mod rows;
 pub mod space;
 pub mod spread;

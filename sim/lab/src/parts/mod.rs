@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mark`] | the file that says which part of which execution a folder holds, and whether it is complete |
-//! | [`single`], [`many`] | a part of a run; of a sweep |
+//! | `single`, `many` | a part of a run; of a sweep |
 //! | [`merge`] | all parts checked against each other, and the folder of the undivided execution |
 //!
 //! A part is a folder of its own: `part.json`, and a journal as in every execution (in a sweep, one
@@ -11,11 +11,11 @@
 //! with a journal that holds the results of all parts: it finds every job done, and leaves the same
 //! folder as an undivided execution, byte for byte.
 
-pub mod error;
-pub mod many;
+pub(crate) mod error;
+pub(crate) mod many;
 pub mod mark;
 pub mod merge;
-pub mod single;
+pub(crate) mod single;
 
 pub use error::PartError;
 pub use mark::{Kind, Mark};

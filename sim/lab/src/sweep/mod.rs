@@ -5,8 +5,8 @@
 //! |---|---|
 //! | [`grid`] | which runs there are; refused as a whole if one of them is not admissible |
 //! | [`index`] | their outcomes: `index.json`, `index.csv`, `summary.csv` |
-//! | [`folder`] | the sweep's folder: new, resumed, or another sweep's |
-//! | [`compared`], [`paired`] | every method minus the first, run by run, in every combination |
+//! | `folder` | the sweep's folder: new, resumed, or another sweep's |
+//! | `compared`, [`paired`] | every method minus the first, run by run, in every combination |
 //! | `panels` | what its pictures share |
 //! | [`table`], [`pictures`], [`page`] | its table and pictures as files; all of it on one page |
 //! | [`mod@run`] | executes all runs on all cores |
@@ -15,8 +15,8 @@
 //! points and coins wherever the keys leave them the same. Nothing in the folder depends on
 //! threads, on the order in which runs end, or on interruptions.
 
-pub mod compared;
-pub mod folder;
+pub(crate) mod compared;
+pub(crate) mod folder;
 pub mod grid;
 pub mod index;
 pub mod page;

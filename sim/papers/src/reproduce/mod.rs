@@ -8,24 +8,24 @@
 //! | module | experiments |
 //! |---|---|
 //! | `experiment` | the type of an experiment: bands, options, a report |
-//! | [`dp_fts_de`] | `dp-fts-de/…`: Dai, Low, Jaillet 2021 |
-//! | [`ldp`] | `ldp/…`: Zhou, Tan 2021 |
-//! | [`po_gp_ucb`] | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
-//! | [`dp_bo`] | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
-//! | [`beyond`] | `beyond/…`: the federated prior, which is from no paper |
-//! | [`mod@file`] | `file/…`: prior files beside their twins, on the same tables |
-//! | [`real`] | `real/…`: agents' own real data, where sharing pays and where it does not |
-//! | [`variants`] | several settings of one federated scenario, compared run by run |
+//! | `dp_fts_de` | `dp-fts-de/…`: Dai, Low, Jaillet 2021 |
+//! | `ldp` | `ldp/…`: Zhou, Tan 2021 |
+//! | `po_gp_ucb` | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
+//! | `dp_bo` | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
+//! | `beyond` | `beyond/…`: the federated prior, which is from no paper |
+//! | `file` | `file/…`: prior files beside their twins, on the same tables |
+//! | `real` | `real/…`: agents' own real data, where sharing pays and where it does not |
+//! | `variants` | several settings of one federated scenario, compared run by run |
 
-pub mod beyond;
-pub mod dp_bo;
-pub mod dp_fts_de;
+pub(crate) mod beyond;
+pub(crate) mod dp_bo;
+pub(crate) mod dp_fts_de;
 mod experiment;
-pub mod file;
-pub mod ldp;
-pub mod po_gp_ucb;
-pub mod real;
-pub mod variants;
+pub(crate) mod file;
+pub(crate) mod ldp;
+pub(crate) mod po_gp_ucb;
+pub(crate) mod real;
+pub(crate) mod variants;
 
 pub use experiment::{Band, Experiment, Options, Outcome, Report, ReproduceError};
 

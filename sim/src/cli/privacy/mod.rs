@@ -2,11 +2,11 @@
 //!
 //! | module | question |
 //! |---|---|
-//! | [`loss`] | `epsilon`, `delta`: one number by one accountant |
-//! | [`table`] | `table`: a CSV file of parameters, three accountants beside each row |
+//! | `loss` | `epsilon`, `delta`: one number by one accountant |
+//! | `table` | `table`: a CSV file of parameters, three accountants beside each row |
 //! | [`calibrate`] | `calibrate`: a target gives the third parameter |
-//! | [`explain`] | `explain`: who is protected from whom, in plain words |
-//! | [`compare`] | `compare`: ε by every accountant, as a table, and over rounds as a picture |
+//! | `explain` | `explain`: who is protected from whom, in plain words |
+//! | `compare` | `compare`: ε by every accountant, as a table, and over rounds as a picture |
 //!
 //! [`asked`] holds the arguments that several of them take.
 
@@ -16,10 +16,10 @@ use sordino_experiment::command_line::error::CliError;
 
 pub mod asked;
 pub mod calibrate;
-pub mod compare;
-pub mod explain;
-pub mod loss;
-pub mod table;
+mod compare;
+mod explain;
+mod loss;
+mod table;
 
 /// `sordino privacy`.
 #[derive(Debug, Args)]

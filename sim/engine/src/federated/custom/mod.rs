@@ -5,8 +5,8 @@
 //! |---|---|
 //! | [`Chooser`], [`Aggregator`] | what a method must say: where an agent looks next and what it sends; what the server makes of that |
 //! | [`Custom`] | both with a digest, as [`Own`](super::Own) takes it |
-//! | [`builtin`] | `random` and `pooled`, of the same form |
-//! | [`context`], [`shard`], [`server`] | what the parties borrow; agents in an arena; one method from beginning to end |
+//! | `builtin` | `random` and `pooled`, of the same form |
+//! | [`context`], [`shard`], `server` | what the parties borrow; agents in an arena; one method from beginning to end |
 //!
 //! Everything else is as for every federated method: functions, initial points, faults of links,
 //! drivers, checkpoints, transcript, run folder. **Nothing is claimed for such a method**: no noise
@@ -21,9 +21,9 @@ pub use super::message::Message;
 use sordino_experiment::scenario::method::CUSTOM;
 use sordino_experiment::scenario::{KernelConfig, Scenario};
 
-pub mod builtin;
+pub(crate) mod builtin;
 pub mod context;
-pub mod server;
+pub(crate) mod server;
 pub mod shard;
 
 /// What all parties of a method know: public, and the same in all rounds of a run.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`context`] | what its parties borrow: features, designs, plan, models |
 //! | [`shard`] | agents in an arena; the two orders they get |
-//! | [`server`] | one method from beginning to end |
+//! | `server` | one method from beginning to end |
 //! | `described`, `file` | what the axes are, in words; the prior file that the first run leaves |
 //!
 //! A round: the common draw goes out; agents query; where the plan says so, releases follow one
@@ -16,5 +16,5 @@ pub mod context;
 mod described;
 mod file;
 mod helper;
-pub mod server;
+pub(crate) mod server;
 pub mod shard;
