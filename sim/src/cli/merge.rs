@@ -80,7 +80,23 @@ fn merge_sweep(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
             "--chain: a sweep leaves no transcript.jsonl; omit --chain",
         ));
     }
-    let folder = whole.sweep(&arguments.out, arguments.data.as_deref())?;
+    let plan = whole.plan()?;
+    let points = plan.points();
+    let models = points.iter().map(|point| plan.load(point));
+    let models = models
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(CliError::input)?;
+    check_data(
+        models.iter().map(|model| &**model),
+        arguments.data.as_deref(),
+    )?;
+    let reads = models.iter().find_map(|model| model.reads());
+    if let (Some(file), None) = (reads, &arguments.data) {
+        return Err(CliError::input(format!(
+            "these parts read {file}; name it with --data PATH"
+        )));
+    }
+    let folder = whole.sweep(plan, &arguments.out, arguments.data.as_deref())?;
     let index = folder.index()?;
     let (unit, steps) = sweep::steps(&folder)?;
     let mut writer = ProgressWriter::new("merge", &index.scenario, unit, steps.iter().sum());

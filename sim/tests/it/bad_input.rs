@@ -14,7 +14,8 @@ fn refused(folder: &Path, arguments: &[&str]) -> String {
     util::refused(folder, 2, &[&["run"], arguments].concat())
 }
 
-const TABLE: &str = "trust = \"outsourced\"\nname = \"t\"\ndescription = \"d\"\nruns = 1\n[objective]\nkind = \"csv\"\n\
+/// A scenario of a curator that reads a table.
+pub const TABLE: &str = "trust = \"outsourced\"\nname = \"t\"\ndescription = \"d\"\nruns = 1\n[objective]\nkind = \"csv\"\n\
     inputs = [\"a\", \"b\"]\ninput_ranges = [[-1, 1], [-1, 1]]\noutput = \"y\"\ngoal = \"maximize\"\n\
     [curator]\nepsilon = 1\ndelta = 1e-5\nout_dims = [2]\n[modeler]\nrounds = 2\nmethods = [\"paper-projection\"]\n\
     lengthscales = [1, 1]\nsignal_variance = 1\nnoise_variance = 0.1\n";

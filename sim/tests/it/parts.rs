@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::bad_input;
 use crate::util::{SMALL, command, done, files, json, refused, said, scratch, sordino, text, with};
 
 /// Three methods, two of them with a ledger.
@@ -163,6 +164,59 @@ fn parts_of_a_sweep_make_the_undivided_sweep() {
         "{message}"
     );
     assert!(!folder.join("x").exists());
+}
+
+/// Who merges needs the data, and they are those of the parts.
+#[test]
+fn parts_of_what_reads_data_are_merged_with_the_same_data() {
+    let folder = scratch("parts-data");
+    std::fs::write(folder.join("t.toml"), bad_input::TABLE).unwrap();
+    let table = ".1,.2,1\n.2,-.4,2\n-.3,.6,3\n.4,.8,4\n";
+    std::fs::write(folder.join("t.csv"), format!("a,b,y\n{table}")).unwrap();
+    let sweep = [
+        "sweep",
+        "t.toml",
+        "--data",
+        "t.csv",
+        "--set",
+        "curator.epsilon=1,8",
+        "--seeds",
+        "0..2",
+    ];
+    let run = ["run", "t.toml", "--data", "t.csv", "--runs", "2"];
+    std::fs::write(folder.join("other.csv"), "a,b,y\n.1,.2,1\n.3,-.4,2\n").unwrap();
+    for (name, what) in [("swept", &sweep[..]), ("single", &run[..])] {
+        let undivided = format!("{name}-undivided");
+        done(&folder, &[what, &["--out", &undivided]].concat());
+        let parts = [format!("{name}-1"), format!("{name}-2")];
+        for (part, out) in ["1/2", "2/2"].iter().zip(&parts) {
+            done(&folder, &[what, &["--part", part, "--out", out]].concat());
+        }
+        let merge = ["merge", &parts[0], &parts[1], "--out", "whole"];
+        let message = refused(&folder, 2, &merge);
+        assert!(message.contains("name it with --data PATH"), "{message}");
+        let other = [&merge[..], &["--data", "other.csv"]].concat();
+        let message = refused(&folder, 2, &other);
+        assert!(message.contains("other data"), "{message}");
+        assert!(!folder.join("whole").exists());
+        done(&folder, &[&merge[..], &["--data", "t.csv"]].concat());
+        same(&folder, "whole", &undivided);
+        std::fs::remove_dir_all(folder.join("whole")).unwrap();
+    }
+}
+
+/// A part that could not begin leaves nothing that stands in its own way.
+#[test]
+fn a_part_that_could_not_begin_is_begun_again() {
+    let folder = scratch("parts-again");
+    std::fs::write(folder.join("t.toml"), bad_input::TABLE).unwrap();
+    let part = [
+        "run", "t.toml", "--part", "1/2", "--runs", "2", "--out", "p", "--data", "t.csv",
+    ];
+    std::fs::write(folder.join("t.csv"), "a,b,y\n.1,0,1\n.2,0,2\n").unwrap();
+    refused(&folder, 2, &part);
+    std::fs::write(folder.join("t.csv"), "a,b,y\n.1,.2,1\n.2,-.4,2\n-.3,.6,3\n").unwrap();
+    done(&folder, &part);
 }
 
 #[test]

@@ -2,8 +2,14 @@
 
 use std::path::Path;
 use std::process::Output;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use serde_json::Value;
+use sordino_sim::progress::writer::ProgressWriter;
+use sordino_sim::study::sweep::run::{Options, run};
+use sordino_sim::study::sweep::{SweepError, SweepFolder};
 
 use crate::util::{SMALL, done, files, refused, scratch, sordino, text};
 
@@ -188,7 +194,21 @@ fn failed_runs_are_kept_and_tried_again() {
         other.contains("belongs to another sweep (- seeds 5; + seeds 1,2)"),
         "{other}"
     );
+    // An interruption before a failed run was tried again is one, though nothing waits.
+    let stopped = Options {
+        threads: None,
+        data: None,
+        interval: Duration::MAX,
+        stop: Arc::new(AtomicBool::new(true)),
+    };
+    let swept = SweepFolder::open(&folder.join("s")).unwrap();
+    let mut writer = ProgressWriter::new("sweep", "small", "rounds", 1);
+    let ended = run(&swept, swept.index().unwrap(), &stopped, &writer);
+    writer.finish();
+    assert!(matches!(ended, Err(SweepError::Interrupted)), "{ended:?}");
     std::fs::write(folder.join("b.csv"), "agent,from,to\n1,0,5\n").unwrap();
+    // Killed when it had made the folder of its state and nothing in it.
+    std::fs::create_dir(folder.join("s/runs/00001-trace=b.csv/state")).unwrap();
     done(&folder, &sweep);
     assert!(
         !folder.join("s/runs/00001-trace=b.csv/error.txt").exists()
@@ -201,6 +221,13 @@ fn failed_runs_are_kept_and_tried_again() {
         .unwrap();
     assert_eq!(first, again);
     assert!(text(&done(&folder, &sweep).stderr).contains("complete already"));
+    // A plan that no sweep wrote is refused.
+    let plan = folder.join("s/sweep.toml");
+    let written = std::fs::read_to_string(&plan).unwrap();
+    assert!(written.contains("seeds = [5]"), "{written}");
+    std::fs::write(&plan, written.replace("seeds = [5]", "seeds = []")).unwrap();
+    let message = refused(&folder, 2, &["report", "s"]);
+    assert!(message.contains("is not as a sweep writes it"), "{message}");
 }
 
 #[test]

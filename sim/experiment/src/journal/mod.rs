@@ -230,7 +230,7 @@ impl Journal {
 
     /// True if an execution, or part of one, is stored in this run folder.
     pub fn is_begun(folder: &Path) -> bool {
-        folder.join(STATE).exists() || folder.join(SUMMARY).exists()
+        Self::scenario_file(folder).exists() || folder.join(SUMMARY).exists()
     }
 
     /// Path of a file that belongs to a part, with an ending that the caller chooses.

@@ -56,10 +56,10 @@ pub const KEPT: &str = "interrupted; what is finished is kept";
 /// The error of an execution that was interrupted: what is left of it, and the command that goes
 /// on.
 pub fn ended(what: &str, folder: &Path) -> CliError {
-    CliError::failure(format!(
-        "{what}; to go on: {}",
-        command(&std::env::args().collect::<Vec<_>>(), folder)
-    ))
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    CliError::failure(format!("{what}; to go on: {}", command(&words, folder)))
 }
 
 /// A word as a shell takes it.

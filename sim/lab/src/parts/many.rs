@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sordino_engine::{self as model, Model, ModelError, Part, Share};
+use sordino_experiment::files::FolderLock;
 use sordino_experiment::journal::Journal;
 use sordino_experiment::pool::pool;
 use sordino_experiment::progress::writer::{FolderWriter, ProgressWriter};
@@ -116,9 +117,10 @@ pub fn begin(
         path: path.to_owned(),
         error,
     })?;
+    let lock = FolderLock::take(path).map_err(SweepError::from)?;
     // Before the sweep's own files: a folder that has them and no mark is a whole sweep's.
     let complete = mark.claim(path)?;
-    let folder = SweepFolder::begin_or_resume(path, plan)?;
+    let folder = SweepFolder::go_on(path, plan, lock)?;
     Ok((!complete).then_some(Begun {
         folder,
         mark,

@@ -211,6 +211,11 @@ impl Mark {
         Ok(there.complete)
     }
 
+    /// Takes the mark away from a folder in which nothing was done.
+    pub fn give_up(&self, folder: &Path) {
+        let _ = std::fs::remove_file(folder.join(PART));
+    }
+
     /// Writes down that all jobs of the part are done.
     ///
     /// **Errors**: the system's.

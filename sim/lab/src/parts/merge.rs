@@ -14,7 +14,7 @@ use super::error::PartError;
 use super::many::Layout;
 use super::mark::{self, Kind, Mark};
 use crate::execute;
-use crate::sweep::{self, SweepFolder};
+use crate::sweep::{self, Plan, SweepFolder};
 
 /// The most missing parts that are named.
 const NAMED_MAX: usize = 8;
@@ -149,11 +149,22 @@ impl Whole {
         put().inspect_err(|_| drop(std::fs::remove_dir_all(out)))
     }
 
+    /// What the parts of a sweep are parts of.
+    ///
+    /// **Errors**: a plan that cannot be read.
+    pub fn plan(&self) -> Result<Plan, PartError> {
+        Ok(SweepFolder::open(&self.parts[0].0)?.plan)
+    }
+
     /// Puts the results of a sweep's parts into a new folder, whose runs then find every job done.
     ///
     /// **Errors**: as [`Whole::run`].
-    pub fn sweep(&self, out: &Path, data: Option<&Path>) -> Result<SweepFolder, PartError> {
-        let plan = SweepFolder::open(&self.parts[0].0)?.plan;
+    pub fn sweep(
+        &self,
+        plan: Plan,
+        out: &Path,
+        data: Option<&Path>,
+    ) -> Result<SweepFolder, PartError> {
         let points = plan.points();
         let layouts = self
             .parts

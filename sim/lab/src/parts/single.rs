@@ -65,8 +65,9 @@ pub fn execute(
         part: begun.mark.part(),
         first: 0,
     };
+    let journal = &begun.journal;
     let options = Options {
-        journal: Some(begun.journal),
+        journal: Some(begun.journal.clone()),
         share: Some(share),
         ..options
     };
@@ -74,6 +75,16 @@ pub fn execute(
         // A part of one part has every job, and still leaves no summary: the whole is made by the
         // merge.
         Ok(_) | Err(ModelError::PartDone) => begun.mark.complete(begun.folder.path()),
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            if !matches!(error, ModelError::Interrupted) {
+                // A part that could not begin, for want of its data say, may be begun again.
+                journal.discard_if_empty();
+                if !Journal::is_begun(begun.folder.path()) {
+                    begun.mark.give_up(begun.folder.path());
+                    begun.folder.discard_if_empty();
+                }
+            }
+            Err(error.into())
+        }
     }
 }

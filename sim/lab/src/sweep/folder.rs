@@ -114,7 +114,14 @@ impl SweepFolder {
     /// [`SweepError::Lock`] if another process works on the sweep.
     pub fn begin_or_resume(path: &Path, plan: Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path).map_err(io_at(path))?;
-        let (file, lock) = (path.join(PLAN), FolderLock::take(path)?);
+        Self::go_on(path, plan, FolderLock::take(path)?)
+    }
+
+    /// The same where the caller has the lock of the folder.
+    ///
+    /// **Errors**: as [`SweepFolder::begin_or_resume`].
+    pub fn go_on(path: &Path, plan: Plan, lock: FolderLock) -> Result<Self, SweepError> {
+        let file = path.join(PLAN);
         if !file.exists() {
             let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
             // Killed at the very beginning: empty, as the lock has cleared away a plan that was not

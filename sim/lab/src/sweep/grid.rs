@@ -234,7 +234,7 @@ impl Plan {
             return Err(GridError::TooMany { runs });
         }
         // A seed in its range is admissible with every value; one of them stands for all.
-        for point in plan.points().iter().step_by(plan.seeds.len()) {
+        for point in plan.points().iter().step_by(plan.seeds.len().max(1)) {
             plan.load(point)?;
         }
         Ok(plan)

@@ -65,6 +65,7 @@ pub fn run(
     let points = folder.plan.points();
     let of = index.entries.len() as u64;
     let shared = Mutex::new((&mut index, Instant::now()));
+    let settled = AtomicUsize::new(0);
     let work = |number: usize| -> Result<(), SweepError> {
         let mut entry = lock(&shared).0.entries[number].clone();
         let name = entry.folder.clone();
@@ -91,6 +92,7 @@ pub fn run(
         if !settle(&mut entry, ended, &folder.run(&name)) {
             return Ok(());
         }
+        settled.fetch_add(1, Ordering::Relaxed);
         folder.record(&entry)?;
         let digest = entry.digest.as_deref();
         match &entry.error {
@@ -114,10 +116,11 @@ pub fn run(
         Ok(())
     };
     let results = spread(pool.current_num_threads(), &jobs, &options.stop, work);
-    let waiting = index.count(Status::Waiting);
-    if results.is_err() || waiting > 0 {
-        folder.write_index(&index)?;
+    // Also where what was interrupted had failed before, and is recorded as failed still.
+    if results.is_err() || settled.into_inner() < jobs.len() {
+        let written = folder.write_index(&index);
         results?;
+        written?;
         return Err(SweepError::Interrupted);
     }
     index.seal();
@@ -228,10 +231,15 @@ fn one(
     if !Journal::is_begun(path) {
         clear(path)?;
     }
-    let place = execute::begin_or_resume(path, model, options.data.as_deref()).map_err(failed)?;
-    let Place::Open(folder, journal) = place else {
-        return summary(&path.join(SUMMARY));
-    };
+    let (folder, journal) =
+        match execute::begin_or_resume(path, model, options.data.as_deref()).map_err(failed)? {
+            Place::Open(folder, journal) => (folder, journal),
+            Place::Complete => {
+                // A run that was tried again may have been killed before it removed this.
+                let _ = std::fs::remove_file(path.join(ERROR));
+                return summary(&path.join(SUMMARY));
+            }
+        };
     let how = model::Options {
         pool: Some(pool.clone()),
         data: options.data.clone(),
