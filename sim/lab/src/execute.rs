@@ -61,6 +61,28 @@ pub fn begin(
     Ok(Place::Open(folder, Arc::new(journal)))
 }
 
+/// Does the jobs of `options.share` that are not done yet. Their results stay in the journal: a
+/// share of one part has every job, and still leaves no summary, because the whole is made by the
+/// merge.
+///
+/// **Errors**: the model's; [`ModelError::Interrupted`], after which the journal holds the finished
+/// jobs.
+pub fn share(
+    model: &dyn Model,
+    journal: &Arc<Journal>,
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<(), ModelError> {
+    let options = Options {
+        journal: Some(journal.clone()),
+        ..options
+    };
+    match model.run(&options, progress) {
+        Ok(_) | Err(ModelError::PartDone) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Executes the scenario, fills the folder, seals it and drops the state.
 ///
 /// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`], after which the journal holds the

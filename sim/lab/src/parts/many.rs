@@ -8,12 +8,12 @@ use sordino_engine::{self as model, Model, ModelError, Part, Share};
 use sordino_experiment::files::FolderLock;
 use sordino_experiment::journal::Journal;
 use sordino_experiment::pool::pool;
-use sordino_experiment::progress::writer::{FolderWriter, ProgressWriter};
+use sordino_experiment::progress::writer::ProgressWriter;
 
 use super::error::PartError;
 use super::mark::{self, Mark};
-use crate::execute::{Place, begin_or_resume};
-use crate::sweep::run::{Ended, Options, caught, clear, failed, spread};
+use crate::execute::{self, Place};
+use crate::sweep::run::{Ended, Options, caught, failed, spread};
 use crate::sweep::{Plan, SweepError, SweepFolder};
 
 /// One point of a sweep, as a part sees it.
@@ -149,25 +149,17 @@ pub fn execute(
     let failures: Mutex<Vec<String>> = Mutex::default();
     let work = |number: usize| -> Result<(), SweepError> {
         let piece = &begun.layout.pieces[number];
-        let how = model::Options {
-            pool: Some(pool.clone()),
-            data: options.data.clone(),
-            interval: options.interval,
-            stop: options.stop.clone(),
-            share: Some(piece.share),
-            ..model::Options::default()
-        };
         let ended = caught(|| {
             let model = plan.load(&points[number]).map_err(failed)?;
-            let told = writer.of_folder(&piece.folder);
-            one(
-                &*model,
-                piece,
-                &begun.folder.run(&piece.folder),
-                how,
-                &told,
-                writer,
-            )
+            let how = options.of_run(&pool, Some(piece.share));
+            let path = begun.folder.run(&piece.folder);
+            let Place::Open(folder, journal) = options.place(&path, &*model)? else {
+                let message = format!("{}: holds a whole run, not a part of one", path.display());
+                return Err(failed(message));
+            };
+            let ended = one(&*model, piece, &journal, how, writer);
+            drop(folder);
+            ended
         });
         if let Err(Ended::Failed(error)) = ended {
             let said = format!("{}: {error}", piece.folder);
@@ -206,21 +198,10 @@ pub fn execute(
 fn one(
     model: &dyn Model,
     piece: &Piece,
-    path: &Path,
+    journal: &Arc<Journal>,
     options: model::Options,
-    told: &FolderWriter<'_>,
     writer: &ProgressWriter,
 ) -> Result<(), Ended> {
-    if !Journal::is_begun(path) {
-        clear(path)?;
-    }
-    let place = begin_or_resume(path, model, options.data.as_deref()).map_err(failed)?;
-    let Place::Open(_folder, journal) = place else {
-        return Err(failed(format!(
-            "{}: holds a whole run, not a part of one",
-            path.display()
-        )));
-    };
     let done = journal.finished_parts().map_err(failed)?;
     if mark::own(model, piece.share)
         .iter()
@@ -229,13 +210,9 @@ fn one(
         writer.found(piece.own * piece.steps);
         return Ok(());
     }
-    let options = model::Options {
-        journal: Some(Arc::clone(&journal)),
-        ..options
-    };
-    match model.run(&options, told) {
-        Ok(_) | Err(ModelError::PartDone) => Ok(()),
-        Err(ModelError::Interrupted) => Err(Ended::Interrupted),
-        Err(error) => Err(failed(error)),
-    }
+    let told = writer.of_folder(&piece.folder);
+    execute::share(model, journal, options, &told).map_err(|error| match error {
+        ModelError::Interrupted => Ended::Interrupted,
+        error => failed(error),
+    })
 }

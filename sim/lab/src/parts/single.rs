@@ -10,6 +10,7 @@ use sordino_report::folder::RunFolder;
 
 use super::error::PartError;
 use super::mark::Mark;
+use crate::execute;
 
 /// A part in its folder, which is locked as long as this value lives.
 #[derive(Debug)]
@@ -65,26 +66,25 @@ pub fn execute(
         part: begun.mark.part(),
         first: 0,
     };
-    let journal = &begun.journal;
     let options = Options {
-        journal: Some(begun.journal.clone()),
         share: Some(share),
         ..options
     };
-    match model.run(&options, progress) {
-        // A part of one part has every job, and still leaves no summary: the whole is made by the
-        // merge.
-        Ok(_) | Err(ModelError::PartDone) => begun.mark.complete(begun.folder.path()),
-        Err(error) => {
-            if !matches!(error, ModelError::Interrupted) {
-                // A part that could not begin, for want of its data say, may be begun again.
-                journal.discard_if_empty();
-                if !Journal::is_begun(begun.folder.path()) {
-                    begun.mark.give_up(begun.folder.path());
-                    begun.folder.discard_if_empty();
-                }
-            }
-            Err(error.into())
+    let Begun {
+        folder,
+        mark,
+        journal,
+    } = begun;
+    let Err(error) = execute::share(model, &journal, options, progress) else {
+        return mark.complete(folder.path());
+    };
+    if !matches!(error, ModelError::Interrupted) {
+        // A part that could not begin, for want of its data say, may be begun again.
+        journal.discard_if_empty();
+        if !Journal::is_begun(folder.path()) {
+            mark.give_up(folder.path());
+            folder.discard_if_empty();
         }
     }
+    Err(error.into())
 }

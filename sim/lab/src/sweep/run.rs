@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sordino_engine::{self as model, Model, ModelError};
+use rayon::ThreadPool;
+use sordino_engine::{self as model, Model, ModelError, Share};
 use sordino_experiment::files::read_to_string_bounded;
 use sordino_experiment::journal::{Journal, SUMMARY};
 use sordino_experiment::pool::pool;
@@ -213,11 +214,31 @@ pub fn failed(error: impl std::fmt::Display) -> Ended {
     Ended::Failed(error.to_string())
 }
 
-/// Removes the remains of a run that cannot be resumed.
-pub fn clear(path: &Path) -> Result<(), Ended> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
-        _ => Ok(()),
+impl Options {
+    /// How one run is executed, or a share of it.
+    pub fn of_run(&self, pool: &Arc<ThreadPool>, share: Option<Share>) -> model::Options {
+        model::Options {
+            pool: Some(pool.clone()),
+            data: self.data.clone(),
+            interval: self.interval,
+            stop: self.stop.clone(),
+            share,
+            ..model::Options::default()
+        }
+    }
+
+    /// Goes on in the folder of a run, or begins it; the remains of a run that cannot be resumed
+    /// are removed first.
+    pub fn place(&self, path: &Path, model: &dyn Model) -> Result<Place, Ended> {
+        if !Journal::is_begun(path) {
+            match std::fs::remove_dir_all(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed(error));
+                }
+                _ => {}
+            }
+        }
+        execute::begin_or_resume(path, model, self.data.as_deref()).map_err(failed)
     }
 }
 
@@ -225,28 +246,18 @@ fn one(
     model: &dyn Model,
     path: &Path,
     options: &Options,
-    pool: &Arc<::rayon::ThreadPool>,
+    pool: &Arc<ThreadPool>,
     told: &FolderWriter<'_>,
 ) -> Result<Summary, Ended> {
-    if !Journal::is_begun(path) {
-        clear(path)?;
-    }
-    let (folder, journal) =
-        match execute::begin_or_resume(path, model, options.data.as_deref()).map_err(failed)? {
-            Place::Open(folder, journal) => (folder, journal),
-            Place::Complete => {
-                // A run that was tried again may have been killed before it removed this.
-                let _ = std::fs::remove_file(path.join(ERROR));
-                return summary(&path.join(SUMMARY));
-            }
-        };
-    let how = model::Options {
-        pool: Some(pool.clone()),
-        data: options.data.clone(),
-        interval: options.interval,
-        stop: options.stop.clone(),
-        ..model::Options::default()
+    let (folder, journal) = match options.place(path, model)? {
+        Place::Open(folder, journal) => (folder, journal),
+        Place::Complete => {
+            // A run that was tried again may have been killed before it removed this.
+            let _ = std::fs::remove_file(path.join(ERROR));
+            return summary(&path.join(SUMMARY));
+        }
     };
+    let how = options.of_run(pool, None);
     match execute::execute(model, folder, journal, how, told) {
         Ok(record) => {
             let _ = std::fs::remove_file(path.join(ERROR));
