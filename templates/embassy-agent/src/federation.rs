@@ -1,5 +1,4 @@
-//! Scenario `embassy-agent`, method `dp-fts-de`, for a device: written by `sordino export`, not by
-//! hand.
+//! Scenario `embassy-agent`, method `dp-fts-de`, for a device: written by `sordino export`, not by hand.
 //!
 //! Seeds. Public: feature seed 0 (run 0), from which every party draws the same
 //! features, and deployment a28468ea2ad3f1d8, a random number drawn once for the federation.
