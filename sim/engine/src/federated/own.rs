@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sordino_experiment::journal::Journal;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record};
+use sordino_experiment::scenario::unused::Unused;
 use sordino_experiment::scenario::{Head, Method, ObjectiveConfig, Scenario};
 use sordino_experiment::world::command::Commands;
 use sordino_experiment::world::oracle::Oracle;
@@ -195,6 +196,18 @@ impl Model for Own {
 
     fn work(&self) -> Vec<String> {
         self.scenario.work()
+    }
+
+    fn indivisible(&self) -> Option<&'static str> {
+        Model::indivisible(&self.scenario)
+    }
+
+    fn kept(&self, key: &str) -> Vec<(String, String)> {
+        Model::kept(&self.scenario, key)
+    }
+
+    fn unused(&self, settings: &[String]) -> Vec<Unused> {
+        Model::unused(&self.scenario, settings)
     }
 
     fn jobs(&self) -> Jobs {
