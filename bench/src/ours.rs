@@ -46,8 +46,10 @@ pub fn incremental(n: usize, repetitions: usize) -> (f64, f64) {
 
 /// W2: mean and variance at 10,000 points. The check is Σ mean + std.
 pub fn predict(n: usize, repetitions: usize) -> (f64, f64) {
-    let (mut gp, grid) = (model(n), workload::grid());
-    let (mut mean, mut variance) = (vec![0.0; 10_000], vec![0.0; 10_000]);
+    let mut gp = model(n);
+    let grid = workload::grid();
+    let mut mean = vec![0.0; 10_000];
+    let mut variance = vec![0.0; 10_000];
     let mut scratch = vec![0.0; exact::batch_scratch_len(n)];
     median(repetitions, || {
         gp.posteriors(&grid, &mut mean, &mut variance, &mut scratch)
@@ -61,7 +63,8 @@ pub fn predict(n: usize, repetitions: usize) -> (f64, f64) {
 
 /// W2 with one point at a time.
 pub fn predict_points(n: usize, repetitions: usize) -> (f64, f64) {
-    let (mut gp, grid) = (model(n), workload::grid());
+    let mut gp = model(n);
+    let grid = workload::grid();
     median(repetitions, || {
         grid.chunks(2)
             .map(|x| {
@@ -79,7 +82,8 @@ pub fn optimise_candidates(repetitions: usize) -> (f64, f64) {
     let mut gp = CandidateGp::new(kernel(), 0.01, 2, &grid[..], 50, storage).unwrap();
     median(repetitions, || {
         gp.clear();
-        let (mut noise, mut check) = (SplitMix::new(7), 0.0);
+        let mut noise = SplitMix::new(7);
+        let mut check = 0.0;
         for _ in 0..50 {
             let best =
                 upper_confidence_bound::maximize(gp.mean(), gp.variance(), 2.0).candidate as usize;
@@ -113,7 +117,8 @@ pub fn optimise_grid(repetitions: usize) -> (f64, f64) {
     .unwrap();
     median(repetitions, || {
         gp.clear();
-        let (mut noise, mut check) = (SplitMix::new(7), 0.0);
+        let mut noise = SplitMix::new(7);
+        let mut check = 0.0;
         for _ in 0..50 {
             let best =
                 upper_confidence_bound::maximize(gp.mean(), gp.variance(), 2.0).candidate as usize;
@@ -132,11 +137,13 @@ pub fn optimise_grid(repetitions: usize) -> (f64, f64) {
 pub fn optimise_rows(repetitions: usize) -> (f64, f64) {
     let grid = workload::grid();
     let mut gp = ExactGp::new(kernel(), 0.01, 2, 50, vec![0.0; exact::storage_len(2, 50)]).unwrap();
-    let (mut mean, mut variance) = (vec![0.0; 10_000], vec![0.0; 10_000]);
+    let mut mean = vec![0.0; 10_000];
+    let mut variance = vec![0.0; 10_000];
     let mut scratch = vec![0.0; exact::batch_scratch_len(50)];
     median(repetitions, || {
         gp.clear();
-        let (mut noise, mut check) = (SplitMix::new(7), 0.0);
+        let mut noise = SplitMix::new(7);
+        let mut check = 0.0;
         for _ in 0..50 {
             gp.posteriors(&grid, &mut mean, &mut variance, &mut scratch)
                 .unwrap();
@@ -166,8 +173,10 @@ pub fn finite_step(n: usize, repetitions: usize) -> f64 {
 /// W4: 200 × (update, draw) with M features. The check is the sum of the last draw.
 pub fn weights(m: usize, repetitions: usize) -> (f64, f64) {
     let (rows, normals, y) = features(m);
-    let (mut factor, mut rhs) = (vec![0.0; packed_len(m)], vec![0.0; m]);
-    let (mut phi, mut omega) = (vec![0.0; m], vec![0.0; m]);
+    let mut factor = vec![0.0; packed_len(m)];
+    let mut rhs = vec![0.0; m];
+    let mut phi = vec![0.0; m];
+    let mut omega = vec![0.0; m];
     median(repetitions, || {
         root::reset(&mut factor, &mut rhs, 0.01);
         for ((row, z), y) in rows.iter().zip(&normals).zip(&y) {
@@ -185,7 +194,8 @@ pub fn weights(m: usize, repetitions: usize) -> (f64, f64) {
 /// W5: one posterior function at 1,000 candidates by M features and an exact update. The check is
 /// its mean value.
 pub fn pathwise(n: usize, m: usize, repetitions: usize) -> (f64, f64) {
-    let (gp, points) = (model(n), crate::workload::candidates());
+    let gp = model(n);
+    let points = crate::workload::candidates();
     let mut frequencies = vec![0.0; random_fourier::storage_len(2, m / 2)];
     random_fourier::draw(
         1,
@@ -198,7 +208,8 @@ pub fn pathwise(n: usize, m: usize, repetitions: usize) -> (f64, f64) {
     )
     .unwrap();
     let map = PairedFourier::new(2, m / 2, 1.0, frequencies).unwrap();
-    let (mut weights, mut update) = (vec![0.0; m], vec![0.0; n]);
+    let mut weights = vec![0.0; m];
+    let mut update = vec![0.0; n];
     let mut scratch = vec![0.0; pathwise::scratch_len(m, n)];
     let mut stream = Stream::from_seed(1);
     let mut out = vec![0.0; 1000];
@@ -221,9 +232,12 @@ pub fn pathwise(n: usize, m: usize, repetitions: usize) -> (f64, f64) {
 
 /// W5 by the exact joint posterior.
 pub fn exact_draw(n: usize, repetitions: usize) -> (f64, f64) {
-    let (gp, points) = (model(n), crate::workload::candidates());
-    let (mut factor, mut scratch) = (vec![0.0; packed_len(1000)], vec![0.0; 1000 * n + 1000]);
-    let (mut stream, mut out) = (Stream::from_seed(1), vec![0.0; 1000]);
+    let gp = model(n);
+    let points = crate::workload::candidates();
+    let mut factor = vec![0.0; packed_len(1000)];
+    let mut scratch = vec![0.0; 1000 * n + 1000];
+    let mut stream = Stream::from_seed(1);
+    let mut out = vec![0.0; 1000];
     median(repetitions, || {
         joint::draw_exact(
             &gp,

@@ -81,7 +81,8 @@ pub fn incremental_egobox(n: usize, repetitions: usize) -> (f64, f64) {
 pub fn incremental_nalgebra(n: usize, repetitions: usize) -> (f64, f64) {
     let (x, y) = data(n);
     let k = |a: &[f64], b: &[f64]| {
-        let (d, e) = (a[0] - b[0], a[1] - b[1]);
+        let d = a[0] - b[0];
+        let e = a[1] - b[1];
         (-(d * d + e * e) / 0.08).exp()
     };
     median(repetitions, || {
@@ -104,7 +105,8 @@ pub fn incremental_nalgebra(n: usize, repetitions: usize) -> (f64, f64) {
 }
 
 pub fn predict_friedrich(n: usize, repetitions: usize) -> (f64, f64) {
-    let ((x, y), grid) = (data(n), rows(&grid()));
+    let (x, y) = data(n);
+    let grid = rows(&grid());
     let gp = friedrich(&x, &y);
     median(repetitions, || {
         let (mean, variance) = gp.predict_mean_variance(&grid);
@@ -116,7 +118,8 @@ pub fn predict_friedrich(n: usize, repetitions: usize) -> (f64, f64) {
 }
 
 pub fn predict_egobox(n: usize, repetitions: usize) -> (f64, f64) {
-    let ((x, y), grid) = (data(n), matrix(&grid()));
+    let (x, y) = data(n);
+    let grid = matrix(&grid());
     let gp = egobox(&x, &y);
     median(repetitions, || {
         let (mean, variance) = gp.predict_valvar(&grid).unwrap();
@@ -130,7 +133,8 @@ pub fn predict_egobox(n: usize, repetitions: usize) -> (f64, f64) {
 pub fn optimise_friedrich(repetitions: usize) -> (f64, f64) {
     let (grid, points) = (grid(), rows(&grid()));
     median(repetitions, || {
-        let (mut noise, mut check) = (SplitMix::new(7), 0.0);
+        let mut noise = SplitMix::new(7);
+        let mut check = 0.0;
         // All bounds are equal before the first observation: index 0.
         let mut gp = friedrich(&grid[..2], &[objective(&grid[..2]) + 0.1 * noise.normal()]);
         for _ in 1..50 {
@@ -159,7 +163,8 @@ pub fn optimise_egobox(repetitions: usize) -> (f64, f64) {
             .chunks(2)
             .map(|x| objective(x) + 0.1 * noise.normal())
             .collect();
-        let (mut gp, mut check) = (egobox(&x, &y), 0.0);
+        let mut gp = egobox(&x, &y);
+        let mut check = 0.0;
         for _ in FIRST..50 {
             let (mean, variance) = gp.predict_valvar(&points).unwrap();
             let best = argmax(mean.as_slice().unwrap(), |i| variance[i]);
@@ -184,7 +189,8 @@ pub fn weights_nalgebra(m: usize, repetitions: usize) -> (f64, f64) {
     median(repetitions, || {
         let mut factor: Cholesky<f64, Dyn> =
             Cholesky::new(DMatrix::from_diagonal_element(m, m, 0.01)).unwrap();
-        let (mut rhs, mut check) = (DVector::zeros(m), 0.0);
+        let mut rhs = DVector::zeros(m);
+        let mut check = 0.0;
         for ((phi, z), y) in rows.iter().zip(&normals).zip(&y) {
             factor.rank_one_update(phi, 1.0);
             rhs.axpy(*y, phi, 1.0);
@@ -200,13 +206,15 @@ pub fn weights_nalgebra(m: usize, repetitions: usize) -> (f64, f64) {
 
 /// Milliseconds of one joint draw at 1,000 candidates, or `None` if the peer panics.
 pub fn joint_friedrich(n: usize) -> Option<f64> {
-    let ((x, y), points) = (data(n), rows(&candidates()));
+    let (x, y) = data(n);
+    let points = rows(&candidates());
     let gp = friedrich(&x, &y);
     catch_unwind(AssertUnwindSafe(|| median(1, || gp.sample_at(&points)).0)).ok()
 }
 
 pub fn joint_egobox(n: usize) -> Option<f64> {
-    let ((x, y), points) = (data(n), matrix(&candidates()));
+    let (x, y) = data(n);
+    let points = matrix(&candidates());
     let gp = egobox(&x, &y);
     catch_unwind(AssertUnwindSafe(|| {
         median(1, || gp.sample_chol(&points, 1)).0

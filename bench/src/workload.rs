@@ -19,7 +19,8 @@ impl SplitMix {
     }
 
     pub fn normal(&mut self) -> f64 {
-        let (u, v) = (self.unit(), self.unit());
+        let u = self.unit();
+        let v = self.unit();
         (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 }
@@ -32,7 +33,8 @@ pub fn objective(x: &[f64]) -> f64 {
 /// n points, row-major, and their noisy values.
 pub fn data(n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut stream = SplitMix::new(42);
-    let (mut x, mut y) = (Vec::with_capacity(2 * n), Vec::with_capacity(n));
+    let mut x = Vec::with_capacity(2 * n);
+    let mut y = Vec::with_capacity(n);
     for _ in 0..n {
         let point = [stream.unit(), stream.unit()];
         x.extend(point);
@@ -56,7 +58,8 @@ pub fn candidates() -> Vec<f64> {
 
 /// First index of the largest mean + 2·std.
 pub fn argmax(mean: &[f64], variance: impl Fn(usize) -> f64) -> usize {
-    let (mut best, mut value) = (0, f64::NEG_INFINITY);
+    let mut best = 0;
+    let mut value = f64::NEG_INFINITY;
     for (i, mean) in mean.iter().enumerate() {
         let bound = mean + 2.0 * variance(i).max(0.0).sqrt();
         if bound > value {

@@ -150,7 +150,8 @@ fn prior_file() -> Outcome<u64> {
             .flat_map(|i| [at(i, first), at(i, second)])
             .collect()
     };
-    let (landmarks, list) = (points(LANDMARKS as u8, 3, 5), points(20, 7, 3));
+    let landmarks = points(LANDMARKS as u8, 3, 5);
+    let list = points(20, 7, 3);
     let weights: Vec<f32> = (0..LANDMARKS as u8)
         .map(|i| f32::from(i * 7 % 8) * 0.25 - 0.75)
         .collect();
@@ -237,10 +238,8 @@ fn frames() -> Outcome<u64> {
         [0; 8],
     );
     let mut agent = AgentExchange::new(&agreement, 2);
-    let (mut fold, mut bytes) = (
-        Fold::new(),
-        [0; frame_len_max(wire::ScalarTag::F32, exported::FEATURES)],
-    );
+    let mut fold = Fold::new();
+    let mut bytes = [0; frame_len_max(wire::ScalarTag::F32, exported::FEATURES)];
     let (len, chain) = server.frame(0, 0, &agreement.digest(), None::<&[f32]>, &mut bytes)?;
     server.begin(
         0,
@@ -299,7 +298,8 @@ fn whole_run(config: &Config, public: &Public<'_, f32>) -> Outcome<u64> {
         &mut state,
         AgentStorage::split(public, &mut storage)?,
     )?;
-    let (mut fold, mut round) = (Fold::new(), 0);
+    let mut fold = Fold::new();
+    let mut round = 0;
     fold.bytes(&config.digest().0);
     let mut vectors = vec![0.0; config.broadcast_len()];
     let mut input = Input::Start;
@@ -378,14 +378,10 @@ fn header(text: &str) -> Outcome<(Agreement, [u32; 2])> {
 /// twice, as a device that was reset in between.
 fn member(text: &str, key: Option<&AgentKey>) -> Outcome<u64> {
     let (agreement, points) = header(text)?;
-    let (dim, protocol) = (
-        agreement.dim as usize,
-        agreement.protocol.prior().ok_or("a federated prior")?,
-    );
-    let (candidates, landmarks) = (
-        Candidates::grid(points[0], dim)?,
-        Candidates::grid(points[1], dim)?,
-    );
+    let dim = agreement.dim as usize;
+    let protocol = agreement.protocol.prior().ok_or("a federated prior")?;
+    let candidates = Candidates::grid(points[0], dim)?;
+    let landmarks = Candidates::grid(points[1], dim)?;
     let p = protocol.config.parameters();
     let counts = [
         p.feature_count,
@@ -401,10 +397,8 @@ fn member(text: &str, key: Option<&AgentKey>) -> Outcome<u64> {
         counts[2],
         counts[3],
     );
-    let (mut numbers, mut designs) = (
-        vec![0.0f32; sizes.context() + sizes.storage()],
-        vec![0; sizes.designs_len()],
-    );
+    let mut numbers = vec![0.0f32; sizes.context() + sizes.storage()];
+    let mut designs = vec![0; sizes.designs_len()];
     let storage = ContextStorage {
         numbers: &mut numbers,
         designs: &mut designs,
@@ -415,13 +409,17 @@ fn member(text: &str, key: Option<&AgentKey>) -> Outcome<u64> {
         storage,
         &mut vec![0.0; sizes.doubles(dim)],
     )?;
-    let (models, mut state) = (protocol.models(), MemberState::new(2, RunSeed::new(9, 0)));
+    let models = protocol.models();
+    let mut state = MemberState::new(2, RunSeed::new(9, 0));
     let storage = MemberStorage::split(protocol, &public, rest)?;
     let mut member = common::Member::attach(protocol, public, &models, &mut state, storage)?;
-    let (grid, mut point) = (Candidates::<f32>::grid(points[0], dim)?, vec![0.0; dim]);
-    let (mut attempts, mut fold) = (Attempts::new(agreement.digest()), Fold::new());
+    let grid = Candidates::<f32>::grid(points[0], dim)?;
+    let mut point = vec![0.0; dim];
+    let mut attempts = Attempts::new(agreement.digest());
+    let mut fold = Fold::new();
     let len = protocol.config.contribution_len();
-    let (mut integers, mut hidden) = (vec![0; len], vec![0; Modulus::Bits64.hidden_len(len)]);
+    let mut integers = vec![0; len];
+    let mut hidden = vec![0; Modulus::Bits64.hidden_len(len)];
     for round in 0..=protocol.releases() {
         let mut released: Vec<f32> = (0..len as u32)
             .map(|i| (((i * 5 + round) % 11) as f32 - 5.0) * 0.0625)
@@ -441,7 +439,8 @@ fn member(text: &str, key: Option<&AgentKey>) -> Outcome<u64> {
         let Next::Give(given) = member.next()? else {
             return Err("a query more".into());
         };
-        let (epoch, given) = (round, given.to_vec());
+        let epoch = round;
+        let given = given.to_vec();
         match (key, member.encoding()?) {
             (_, None) => assert!(given.is_empty() && round == protocol.releases()),
             (None, Some(_)) => {
@@ -517,10 +516,8 @@ fn site() -> Outcome<u64> {
     let Protocol::Campaign(protocol) = &agreement.protocol else {
         return Err("a campaign".into());
     };
-    let (landmarks, all) = (
-        array(campaign, "SORDINO_LANDMARKS")?,
-        array::<f32>(campaign, "SORDINO_POINTS")?,
-    );
+    let landmarks = array(campaign, "SORDINO_LANDMARKS")?;
+    let all = array::<f32>(campaign, "SORDINO_POINTS")?;
     let site = common::Site::new(protocol, &landmarks, 2)?;
     let n = protocol.config.parameters().initial_points as usize;
     let points: Vec<f64> = (0..n)
@@ -530,16 +527,13 @@ fn site() -> Outcome<u64> {
         .map(|i| -(2000.0 + 0.25 * ((7 * i) % 11) as f64))
         .collect();
     let m = site.features();
-    let (mut storage, mut scratch) = (
-        vec![0.0; common::own_points_len(n, m)],
-        vec![0.0; common::own_points_scratch_len(n, m)],
-    );
+    let mut storage = vec![0.0; common::own_points_len(n, m)];
+    let mut scratch = vec![0.0; common::own_points_scratch_len(n, m)];
     let own = common::OwnPoints::compute(site, &points, &values, &mut storage, &mut scratch)?;
-    let (mut history, mut fold) = (agreement.digest(), Fold::new());
-    let (mut out, mut frame) = (
-        vec![0.0; m + 1],
-        vec![0; frame_len_max(wire::ScalarTag::F64, m + 1)],
-    );
+    let mut history = agreement.digest();
+    let mut fold = Fold::new();
+    let mut out = vec![0.0; m + 1];
+    let mut frame = vec![0; frame_len_max(wire::ScalarTag::F64, m + 1)];
     for round in 0..protocol.releases() {
         let sent = bytes_of(server, &format!("FRAME_{round}"))?;
         let (header, payload) = wire::decode(&sent, 100)?;
@@ -564,12 +558,10 @@ fn site() -> Outcome<u64> {
     payload.read(&mut numbers)?;
     fold.bytes(&file);
     fold.add(PriorNumbers::read(agreement.dim as usize, &numbers)?.weights);
-    let (version, kind, scalar, round) = (
-        wire::VERSION,
-        wire::Kind::Upload,
-        wire::ScalarTag::F32,
-        protocol.releases(),
-    );
+    let version = wire::VERSION;
+    let kind = wire::Kind::Upload;
+    let scalar = wire::ScalarTag::F32;
+    let round = protocol.releases();
     let none = wire::Header {
         version,
         kind,
@@ -599,7 +591,8 @@ fn main() -> Outcome {
         "one-server {:016x}",
         member(include_str!("one_server.h"), None)?
     );
-    let (mut own, mut helper) = ([0; 32], [0; 32]);
+    let mut own = [0; 32];
+    let mut helper = [0; 32];
     own[..3].copy_from_slice(&[1, 2, 3]);
     helper[..3].copy_from_slice(&[4, 5, 6]);
     let key = SecretKey::new(own).with_helper(&SecretKey::new(helper).public_key())?;

@@ -176,10 +176,8 @@ fn open(
         None => (0, first),
     };
     let state = arena.place(state)?;
-    let (log, workspace) = (
-        arena.numbers(sizes.log())?,
-        arena.numbers(sizes.workspace())?,
-    );
+    let log = arena.numbers(sizes.log())?;
+    let workspace = arena.numbers(sizes.workspace())?;
     let offset = config.parameters().offset;
     if let Some(flash) = flash {
         for i in 0..state.observations() {
@@ -275,7 +273,8 @@ impl Body {
     /// place of `y`.
     fn enter(&mut self, y: f32) -> Result<f32, Refused> {
         let state = self.agent.state();
-        let (number, candidate) = (state.observations(), state.pending());
+        let number = state.observations();
+        let candidate = state.pending();
         let awaited = matches!(state.phase(), Phase::Initial | Phase::Evaluating);
         let (Some(flash), true) = (self.flash, awaited && y.is_finite()) else {
             return Ok(y);

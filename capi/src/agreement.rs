@@ -188,7 +188,8 @@ pub(crate) fn public(
     points: &'static [f32],
     numbers: &'static mut [f32],
 ) -> Result<Public<'static, f32>, Refused> {
-    let (dim, count) = (s.dim as usize, s.features as usize);
+    let dim = s.dim as usize;
+    let count = s.features as usize;
     let candidates = if points.is_empty() {
         Candidates::grid(s.per_axis, dim)?
     } else {

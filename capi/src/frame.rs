@@ -87,7 +87,9 @@ impl FrameHeader {
         let attempt = u16::try_from(self.attempt);
         let attempt =
             attempt.map_err(|_| Refused::range("attempt", f64::from(self.attempt), "0..=65535"))?;
-        let (version, kind, scalar) = (VERSION, kind_of(self.kind)?, ScalarTag::F32);
+        let version = VERSION;
+        let kind = kind_of(self.kind)?;
+        let scalar = ScalarTag::F32;
         Ok(Header {
             version,
             kind,
@@ -215,8 +217,8 @@ pub unsafe extern "C" fn sordino_frame_write_small(
         word.read(settings)
             .map_err(Refused::from)
             .and_then(|settings| {
-                let (config, header) =
-                    (agreement::config(&settings)?, word.read(header)?.to_core()?);
+                let config = agreement::config(&settings)?;
+                let header = word.read(header)?.to_core()?;
                 word.admit(written, 1)?;
                 let (numbers, out) = word.apart(numbers, len, bytes, room)?;
                 let used = small::encode(&config, header, numbers, out)?;

@@ -120,7 +120,8 @@ impl Journal {
     }
 
     fn open_log(&mut self) -> Result<(), Refused> {
-        let (mut ended, mut unreadable) = (false, None);
+        let mut ended = false;
+        let mut unreadable = None;
         for slot in 0..self.slots {
             match self.look::<LogEntry<f32>>(slot)? {
                 Found::Whole(number, entry) if number == slot && !ended => {
@@ -206,7 +207,8 @@ impl Journal {
             Found::Whole(number, fit) if number % 2 == turn => Some((*number, fit.clone())),
             _ => None,
         };
-        let (first, second) = (self.look::<RingFit>(slot)?, self.look::<RingFit>(slot + 1)?);
+        let first = self.look::<RingFit>(slot)?;
+        let second = self.look::<RingFit>(slot + 1)?;
         match (whole(&first, 0), whole(&second, 1)) {
             (Some(one), Some(other)) => Ok(Some(if other.0 > one.0 { other } else { one })),
             (Some(one), None) | (None, Some(one)) => Ok(Some(one)),

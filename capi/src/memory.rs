@@ -104,10 +104,8 @@ impl Word {
         if !pointer.is_aligned() {
             return Err(Status::Misaligned);
         }
-        let (first, bytes) = (
-            pointer.addr(),
-            len.checked_mul(size_of::<T>()).ok_or(Status::TooShort)?,
-        );
+        let first = pointer.addr();
+        let bytes = len.checked_mul(size_of::<T>()).ok_or(Status::TooShort)?;
         let end = first
             .checked_add(bytes)
             .filter(|_| isize::try_from(bytes).is_ok())
@@ -220,8 +218,10 @@ impl Word {
             self.admit(scratch, room)?;
         }
         // Neither product overflows: both were admitted.
-        let (first, second) = (list.addr(), scratch.addr());
-        let (len, room_bytes) = (size_of_val(from), room * size_of::<U>());
+        let first = list.addr();
+        let second = scratch.addr();
+        let len = size_of_val(from);
+        let room_bytes = room * size_of::<U>();
         if first < second + room_bytes && second < first + len {
             return Err(Status::Overlap);
         }

@@ -180,7 +180,8 @@ pub unsafe extern "C" fn sordino_newcomer_open(
     // SAFETY: as above.
     unsafe {
         build(memory, len, newcomer, refusal, |arena, word| {
-            let (settings, log) = (word.read(settings)?, word.list(log, log_len)?);
+            let settings = word.read(settings)?;
+            let log = word.list(log, log_len)?;
             if !prior.is_null() {
                 word.admit(prior, 1)?;
             }
@@ -228,7 +229,8 @@ fn empty(
         seed,
         ..
     } = *settings;
-    let (dim, capacity) = (settings.dim as usize, settings.capacity as usize);
+    let dim = settings.dim as usize;
+    let capacity = settings.capacity as usize;
     let storage = arena.numbers(numbers)?;
     let search = CoreNewcomer::new(
         candidates,

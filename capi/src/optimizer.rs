@@ -73,7 +73,8 @@ pub unsafe extern "C" fn sordino_optimizer_open(
             let s = word.read(settings_at)?;
             arena.require(size(s.dim, s.capacity)?)?;
             let (dim, capacity) = extent(s.dim, s.capacity)?;
-            let (domain, settings) = (domain(&s, dim)?, settings(&s)?);
+            let domain = domain(&s, dim)?;
+            let settings = settings(&s)?;
             let flash = if flash.is_null() {
                 None
             } else {

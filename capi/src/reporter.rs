@@ -124,7 +124,8 @@ pub unsafe extern "C" fn sordino_reporter_open(
         build(memory, len, reporter, refusal, |arena, word| {
             arena.require(SORDINO_REPORTER_SIZE)?;
             let s = word.read(settings)?;
-            let (mechanism, budget) = (mechanism(&s)?, epsilon("budget", s.budget)?);
+            let mechanism = mechanism(&s)?;
+            let budget = epsilon("budget", s.budget)?;
             let flash = word.read(flash)?.admit(true)?.ok_or(Status::Null)?;
             let entropy = Secret::new(Source::new(word, entropy)?);
             let agreement = Digest::of(&("sordino-c reporter", s.user, budget.numerator()));

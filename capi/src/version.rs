@@ -10,7 +10,8 @@ pub const SORDINO_VERSION_PATCH: u32 = 0;
 
 /// The number that a text of digits says.
 const fn number(digits: &str) -> u32 {
-    let (mut rest, mut value) = (digits.as_bytes(), 0);
+    let mut rest = digits.as_bytes();
+    let mut value = 0;
     while let [digit, tail @ ..] = rest {
         (value, rest) = (10 * value + (*digit - b'0') as u32, tail);
     }

@@ -20,7 +20,8 @@ mod exported;
 const M: usize = exported::FEATURES;
 
 fn write(header: &FrameHeader, numbers: &[f32], room: usize) -> Result<Vec<u8>, Status> {
-    let (mut bytes, mut used) = (vec![0; room], 0);
+    let mut bytes = vec![0; room];
+    let mut used = 0;
     // SAFETY: values and lists of ours.
     match unsafe {
         sordino_frame_write(
@@ -38,7 +39,8 @@ fn write(header: &FrameHeader, numbers: &[f32], room: usize) -> Result<Vec<u8>, 
 }
 
 fn read(bytes: &[u8], room: usize) -> Result<(FrameHeader, Vec<f32>), Status> {
-    let (mut header, mut numbers) = (EMPTY, vec![f32::NAN; room]);
+    let mut header = EMPTY;
+    let mut numbers = vec![f32::NAN; room];
     // SAFETY: values and lists of ours.
     match unsafe {
         sordino_frame_read(
@@ -120,7 +122,9 @@ fn a_server_takes_what_c_writes_and_refuses_it_under_another_agreement() {
         },
         [0; 8],
     );
-    let (mut history, mut theirs, mut taken) = (agreement.digest(), agreement.digest(), 0);
+    let mut history = agreement.digest();
+    let mut theirs = agreement.digest();
+    let mut taken = 0;
     let vectors: Vec<f32> = (0..2 * M as u16).map(f32::from).collect();
     for round in 0..2 {
         let mut bytes = vec![0; exported::BROADCAST_BYTES];
@@ -251,7 +255,8 @@ fn frames_that_are_damaged_too_long_or_of_another_format_are_refused() {
         "no frame of a federation"
     );
     // A buffer in the list that is written, and pointers that are NULL.
-    let (mut memory, mut used) = ([0f32; 40], 0);
+    let mut memory = [0f32; 40];
+    let mut used = 0;
     let inside = memory.as_mut_ptr().cast::<u8>();
     // SAFETY: 160 bytes of ours, of which the list is the first 40: what this is refused for.
     let status =
@@ -303,8 +308,10 @@ fn sixteen_bit_uploads_are_those_of_core_and_judged_as_there() {
         ..EMPTY
     };
     let write = |settings: &AgentSettings, weights: &[f32], room: usize| {
-        let (mut bytes, mut used) = ([0; 128], 0);
-        let (at, len) = (weights.as_ptr(), weights.len());
+        let mut bytes = [0; 128];
+        let mut used = 0;
+        let at = weights.as_ptr();
+        let len = weights.len();
         // SAFETY: values and lists of ours; `room` is at most 128.
         let status = unsafe {
             sordino_frame_write_small(
@@ -368,7 +375,8 @@ fn pieces_in_any_order_give_the_frame_and_others_are_refused() {
     let pieces = frames.each_ref().map(|frame| {
         let count = sordino_fragment_count(frame.len(), 51);
         let piece = |index| {
-            let (mut packet, mut used) = ([0; 51], 0);
+            let mut packet = [0; 51];
+            let mut used = 0;
             // SAFETY: lists and a value of ours.
             let status = unsafe {
                 sordino_fragment_write(
@@ -392,7 +400,8 @@ fn pieces_in_any_order_give_the_frame_and_others_are_refused() {
             .collect::<Vec<_>>()
     });
     assert!(pieces[0].len() > 5 && sordino_fragment_count(280, 9) == 0);
-    let (mut memory, mut object) = (Box::new(Memory([0x5a; 512])), null_mut());
+    let mut memory = Box::new(Memory([0x5a; 512]));
+    let mut object = null_mut();
     // SAFETY: memory of that many bytes, a value of ours.
     let mut new =
         |len| unsafe { sordino_reassembly_new(memory.0.as_mut_ptr().cast(), len, &mut object) };
@@ -401,7 +410,8 @@ fn pieces_in_any_order_give_the_frame_and_others_are_refused() {
         (Status::TooShort, Status::Ok)
     );
     let push = |piece: &[u8]| {
-        let (mut at, mut len) = (null(), 0);
+        let mut at = null();
+        let mut len = 0;
         // SAFETY: what was built, a list and values of ours.
         let status = unsafe {
             sordino_reassembly_push(object, piece.as_ptr(), piece.len(), &mut at, &mut len)

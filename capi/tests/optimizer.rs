@@ -126,8 +126,10 @@ impl Device {
     fn open(settings: &OptimizerSettings, chip: &mut Chip) -> Result<Self, Status> {
         // What a reset leaves in memory is anything.
         let mut memory = Box::new(Memory([0x5a; 8192]));
-        let (mut optimizer, flash) = (null_mut(), chip.lent());
-        let (at, len) = (memory.0.as_mut_ptr().cast(), memory.0.len());
+        let mut optimizer = null_mut();
+        let flash = chip.lent();
+        let at = memory.0.as_mut_ptr().cast();
+        let len = memory.0.len();
         // SAFETY: memory of that many bytes, and values of ours.
         match unsafe {
             sordino_optimizer_open(at, len, settings, &flash, &mut optimizer, null_mut())
@@ -142,7 +144,9 @@ impl Device {
 
     /// Observations told since the beginning, slots in use, whether a fit came last.
     fn describe(&self) -> Result<(u32, u32, bool), Status> {
-        let (mut told, mut stored, mut fitted) = (0, 0, 0);
+        let mut told = 0;
+        let mut stored = 0;
+        let mut fitted = 0;
         // SAFETY: what was opened, values of ours.
         match unsafe {
             sordino_optimizer_describe(
@@ -190,7 +194,8 @@ impl Device {
     }
 
     fn best(&self) -> Result<[u32; 3], Status> {
-        let (mut point, mut mean) = ([0.0; 2], 0.0);
+        let mut point = [0.0; 2];
+        let mut mean = 0.0;
         // SAFETY: as above.
         match unsafe { sordino_optimizer_best(self.optimizer, point.as_mut_ptr(), 2, &mut mean) } {
             Status::Ok => Ok([point[0].to_bits(), point[1].to_bits(), mean.to_bits()]),
@@ -332,7 +337,8 @@ fn mended3_a_flash_with_a_slot_for_each_observation_opens_again() {
     }
     // A log without a slot for a fit says so before it fits, also one that is due: who asks until a
     // fit came last would ask for ever, because a reset forgets it.
-    let (settings, mut chip) = (settings(0, 0), Chip::new(8));
+    let settings = settings(0, 0);
+    let mut chip = Chip::new(8);
     let device = Device::open(&settings, &mut chip).unwrap();
     for _ in 0..8 {
         let x = device.suggest().unwrap();
@@ -438,7 +444,8 @@ fn mended3_a_foreign_or_damaged_flash_is_told_and_left_alone() {
         let (asked, chip, _) = run(slots, &settings, plan, None, 0);
         let mut range = settings;
         range.high[0] = 2.0;
-        let (capacity, other) = (settings.capacity - 1, settings.drop_oldest == 0);
+        let capacity = settings.capacity - 1;
+        let other = settings.drop_oldest == 0;
         let updates = [
             OptimizerSettings {
                 capacity,
@@ -479,7 +486,8 @@ fn mended3_a_foreign_or_damaged_flash_is_told_and_left_alone() {
         rot(&settings, &chip, plan.0);
     }
     // More room in the flash is no other optimizer.
-    let (mut longer, plan) = (run(10, &settings(0, 2), (8, 7), None, 0).1, settings(0, 7));
+    let mut longer = run(10, &settings(0, 2), (8, 7), None, 0).1;
+    let plan = settings(0, 7);
     longer.slots.resize(15, [0xff; SORDINO_OPTIMIZER_SLOT]);
     assert_eq!(
         Device::open(&plan, &mut longer)
@@ -501,7 +509,8 @@ fn erase(settings: &OptimizerSettings, chip: &mut Chip) -> Status {
 /// One bit of one slot changes: it is damage, or what a cut in the last write would have left;
 /// never an empty optimizer.
 fn rot(settings: &OptimizerSettings, chip: &Chip, told: u32) {
-    let (mut damaged, mut cut) = (0, 0);
+    let mut damaged = 0;
+    let mut cut = 0;
     for slot in 0..chip.slots.len() {
         if chip.slots[slot].iter().all(|byte| *byte == 0xff) {
             continue;

@@ -72,7 +72,8 @@ impl World {
 
     fn settings(&self) -> NewcomerSettings {
         let mut settings = std::mem::MaybeUninit::uninit();
-        let (list, len) = (self.candidates.as_ptr(), self.candidates.len());
+        let list = self.candidates.as_ptr();
+        let len = self.candidates.len();
         assert_eq!(
             // SAFETY: good for one value, which is written.
             unsafe { sordino_newcomer_usual(1, 6, list, len, settings.as_mut_ptr()) },
@@ -107,8 +108,10 @@ fn field(refusal: &Refusal) -> &'static str {
 type Outcome<T> = Result<*mut T, (Status, &'static str)>;
 
 fn attach(memory: &mut Memory, numbers: &PriorNumbers, scratch: &mut [f32]) -> Outcome<Prior> {
-    let (mut prior, mut refusal) = (null_mut(), no_refusal());
-    let (at, len) = (memory.at(), memory.0.len());
+    let mut prior = null_mut();
+    let mut refusal = no_refusal();
+    let at = memory.at();
+    let len = memory.0.len();
     // SAFETY: memory of that many bytes, lists that live, and values of ours.
     match unsafe {
         sordino_prior_attach(
@@ -135,8 +138,10 @@ fn open(
     prior: *const Prior,
     log: &[NewcomerEntry],
 ) -> Outcome<Newcomer> {
-    let (mut newcomer, mut refusal) = (null_mut(), no_refusal());
-    let (at, len) = (memory.at(), memory.0.len());
+    let mut newcomer = null_mut();
+    let mut refusal = no_refusal();
+    let at = memory.at();
+    let len = memory.0.len();
     // SAFETY: as above.
     match unsafe {
         sordino_newcomer_open(
@@ -247,7 +252,8 @@ fn a_file_is_refused_by_the_name_of_what_cannot_be() {
 
 #[test]
 fn pointers_of_a_file_are_checked() {
-    let (mut memory, world) = (Memory::new(), World::new());
+    let mut memory = Memory::new();
+    let world = World::new();
     let numbers = world.numbers();
     let mut says = |numbers: &PriorNumbers| {
         attach(&mut memory, numbers, &mut [])
@@ -314,7 +320,8 @@ fn pointers_of_a_file_are_checked() {
     )
     .err();
     assert_eq!(says, Some((Status::Overlap, "")));
-    let (mut prior, mut short) = (null_mut(), Memory::new());
+    let mut prior = null_mut();
+    let mut short = Memory::new();
     let mut call = |at: *mut c_void, len: usize, numbers: *const PriorNumbers| {
         // SAFETY: memory of at least that many bytes, or NULL.
         unsafe { sordino_prior_attach(at, len, numbers, null_mut(), 0, &mut prior, null_mut()) }
@@ -333,9 +340,12 @@ fn pointers_of_a_file_are_checked() {
 
 #[test]
 fn a_factor_that_is_given_is_the_files_own() {
-    let (mut memory, mut second, world) = (Memory::new(), Memory::new(), World::new());
+    let mut memory = Memory::new();
+    let mut second = Memory::new();
+    let world = World::new();
     let prior = attach(&mut memory, &world.numbers(), &mut []).unwrap();
-    let (mut factor, mut scratch) = ([0.0; PACKED], [0.0; PACKED]);
+    let mut factor = [0.0; PACKED];
+    let mut scratch = [0.0; PACKED];
     // SAFETY: what was attached, room for as many numbers as are named.
     unsafe {
         assert_eq!(
@@ -373,13 +383,15 @@ fn a_factor_that_is_given_is_the_files_own() {
         );
     }
     // Scratch that is the factor.
-    let (mut both, len) = (factor, PACKED);
+    let mut both = factor;
+    let len = PACKED;
     let numbers = PriorNumbers {
         factor: both.as_ptr(),
         factor_len: len,
         ..world.numbers()
     };
-    let (mut out, at) = (null_mut(), second.at());
+    let mut out = null_mut();
+    let at = second.at();
     // SAFETY: lists that live; that they overlap is what is refused.
     let status = unsafe {
         sordino_prior_attach(
@@ -396,12 +408,11 @@ fn a_factor_that_is_given_is_the_files_own() {
     let lent = attach(&mut second, &given(&factor), &mut scratch).unwrap();
     // Both say the same of every candidate.
     let says = |prior: *const Prior| {
-        let (mut moments, mut scratch) = ([0.0f32; 24], [0.0; M]);
-        let (list, out, room) = (
-            world.candidates.as_ptr(),
-            moments.as_mut_ptr(),
-            scratch.as_mut_ptr(),
-        );
+        let mut moments = [0.0f32; 24];
+        let mut scratch = [0.0; M];
+        let list = world.candidates.as_ptr();
+        let out = moments.as_mut_ptr();
+        let room = scratch.as_mut_ptr();
         // SAFETY: room for as many numbers as are named.
         unsafe {
             assert_eq!(
@@ -432,7 +443,9 @@ fn a_factor_that_is_given_is_the_files_own() {
         moments.map(f32::to_bits)
     };
     assert_eq!(says(prior), says(lent));
-    let (mut reading, mut count, mut dim) = (9, 0, 0);
+    let mut reading = 9;
+    let mut count = 0;
+    let mut dim = 0;
     assert_eq!(
         // SAFETY: what was attached, values of ours.
         unsafe { sordino_prior_describe(lent, &mut reading, &mut count, &mut dim) },
@@ -446,7 +459,9 @@ fn a_factor_that_is_given_is_the_files_own() {
 
 #[test]
 fn a_search_is_refused_by_the_name_of_what_cannot_be() {
-    let (mut memory, mut file, world) = (Memory::new(), Memory::new(), World::new());
+    let mut memory = Memory::new();
+    let mut file = Memory::new();
+    let world = World::new();
     let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
     let usual = world.settings();
     let mut says = |settings: NewcomerSettings| open(&mut memory, &settings, prior, &[]).err();
@@ -531,7 +546,9 @@ fn a_search_is_refused_by_the_name_of_what_cannot_be() {
 
 #[test]
 fn memory_without_a_file_or_of_another_kind_is_no_file() {
-    let (mut memory, mut file, world) = (Memory::new(), Memory::new(), World::new());
+    let mut memory = Memory::new();
+    let mut file = Memory::new();
+    let world = World::new();
     let settings = world.settings();
     let nothing = file.at().cast::<Prior>().cast_const();
     assert_eq!(
@@ -588,8 +605,10 @@ fn memory_without_a_file_or_of_another_kind_is_no_file() {
 
 #[test]
 fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
-    let (mut memory, mut again, mut file, world) =
-        (Memory::new(), Memory::new(), Memory::new(), World::new());
+    let mut memory = Memory::new();
+    let mut again = Memory::new();
+    let mut file = Memory::new();
+    let world = World::new();
     let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
     for prior in [prior.cast_const(), null()] {
         let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
@@ -670,14 +689,18 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
 
 #[test]
 fn values_that_contradict_a_file_take_its_trust_and_values_that_bear_it_out_do_not() {
-    let (mut memory, mut file, world) = (Memory::new(), Memory::new(), World::new());
+    let mut memory = Memory::new();
+    let mut file = Memory::new();
+    let world = World::new();
     let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
     // The file's mean at every candidate, and the same upside down.
-    let (mut moments, mut scratch) = ([0.0f32; 24], [0.0f32; M]);
+    let mut moments = [0.0f32; 24];
+    let mut scratch = [0.0f32; M];
     let [count, width] = [world.candidates.len(), M];
     // SAFETY: lists of the lengths beside them.
     let status = unsafe {
-        let (points, out) = (world.candidates.as_ptr(), moments.as_mut_ptr());
+        let points = world.candidates.as_ptr();
+        let out = moments.as_mut_ptr();
         sordino_prior_moments(prior, points, count, out, scratch.as_mut_ptr(), width)
     };
     assert_eq!(status, Status::Ok);

@@ -42,7 +42,8 @@ const GP: GpSettings = GpSettings {
 };
 
 fn gp(memory: &mut Memory, len: usize, settings: &GpSettings) -> Result<*mut Gp, (Status, String)> {
-    let (mut gp, mut refusal) = (null_mut(), no_refusal());
+    let mut gp = null_mut();
+    let mut refusal = no_refusal();
     // SAFETY: memory of `len` bytes at most, and values of ours.
     match unsafe { sordino_gp_new(memory.at(), len, settings, &mut gp, &mut refusal) } {
         Status::Ok => Ok(gp),
@@ -70,10 +71,8 @@ fn text(refusal: &Refusal) -> String {
         let bytes = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), len) };
         String::from_utf8(bytes.to_vec()).unwrap()
     };
-    let (field, admissible) = (
-        of(refusal.field, refusal.field_len),
-        of(refusal.admissible, refusal.admissible_len),
-    );
+    let field = of(refusal.field, refusal.field_len);
+    let admissible = of(refusal.admissible, refusal.admissible_len);
     format!("{field} = {} is outside {admissible}", refusal.value)
 }
 
@@ -163,8 +162,10 @@ fn reporter(
     flash: &Flash,
     entropy: &Entropy,
 ) -> Result<*mut Reporter, (Status, String)> {
-    let (mut reporter, mut refusal) = (null_mut(), no_refusal());
-    let (at, len) = (memory.at(), SORDINO_REPORTER_SIZE);
+    let mut reporter = null_mut();
+    let mut refusal = no_refusal();
+    let at = memory.at();
+    let len = SORDINO_REPORTER_SIZE;
     // SAFETY: memory of at least that many bytes, and values of ours.
     match unsafe {
         sordino_reporter_open(
@@ -211,7 +212,8 @@ fn spent(reporter: *mut Reporter) -> f64 {
 
 #[test]
 fn memory_that_cannot_hold_an_object_is_refused() {
-    let (mut memory, size) = (Memory::new(), sordino_gp_size(2, 4));
+    let mut memory = Memory::new();
+    let size = sordino_gp_size(2, 4);
     assert_eq!(
         gp(&mut memory, size - 1, &GP).unwrap_err().0,
         Status::TooShort
@@ -298,13 +300,11 @@ fn a_setting_is_refused_by_name_value_and_range() {
         }),
         range("noise = NaN is outside [0, inf)")
     );
-    let (mut chip, entropy) = (
-        Chip::new(),
-        Entropy {
-            context: null_mut(),
-            fill: Some(dry),
-        },
-    );
+    let mut chip = Chip::new();
+    let entropy = Entropy {
+        context: null_mut(),
+        fill: Some(dry),
+    };
     let flash = chip.lent();
     let mut says = |settings: &ReporterSettings| {
         reporter(&mut memory, settings, &flash, &entropy).unwrap_err()
@@ -337,7 +337,8 @@ fn a_setting_is_refused_by_name_value_and_range() {
 
 #[test]
 fn an_object_is_told_from_other_memory() {
-    let (mut memory, mut other) = (Memory::new(), Memory::new());
+    let mut memory = Memory::new();
+    let mut other = Memory::new();
     let mut numbers = [0.0f32; 2];
     let observe = |gp: *mut Gp, point: *const f32, dim| {
         // SAFETY: memory of ours, or NULL; two numbers at most.
@@ -405,7 +406,8 @@ fn numbers_that_are_none_are_refused_and_change_nothing() {
         unsafe { [sordino_gp_remove(built, 4), sordino_gp_remove(built, 0)] },
         [Status::Index, Status::Ok]
     );
-    let (mut mean, mut variance) = (0.0, 0.0);
+    let mut mean = 0.0;
+    let mut variance = 0.0;
     // SAFETY: as above; NULL is admitted.
     let status =
         unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, &mut mean, null_mut()) };
@@ -440,14 +442,13 @@ fn every_status_has_a_sentence_of_its_own() {
 
 #[test]
 fn a_reporter_without_a_flash_or_entropy_is_none() {
-    let (mut memory, mut chip) = (Memory::new(), Chip::new());
-    let (flash, entropy) = (
-        chip.lent(),
-        Entropy {
-            context: null_mut(),
-            fill: Some(dry),
-        },
-    );
+    let mut memory = Memory::new();
+    let mut chip = Chip::new();
+    let flash = chip.lent();
+    let entropy = Entropy {
+        context: null_mut(),
+        fill: Some(dry),
+    };
     let refused = |found: Result<*mut Reporter, (Status, String)>| found.unwrap_err().0;
     assert_eq!(
         refused(reporter(
@@ -498,15 +499,15 @@ fn a_reporter_without_a_flash_or_entropy_is_none() {
 fn no_cut_makes_a_reporter_forget_what_it_spent() {
     let mut cuts = 0;
     for limit in 0..10 {
-        let (mut memory, mut chip, mut counter) = (Memory::new(), Chip::new(), 0u32);
+        let mut memory = Memory::new();
+        let mut chip = Chip::new();
+        let mut counter = 0u32;
         chip.limit = limit;
-        let (flash, entropy) = (
-            chip.lent(),
-            Entropy {
-                context: (&raw mut counter).cast(),
-                fill: Some(stir),
-            },
-        );
+        let flash = chip.lent();
+        let entropy = Entropy {
+            context: (&raw mut counter).cast(),
+            fill: Some(stir),
+        };
         let mut said = 0u8;
         if let Ok(built) = reporter(&mut memory, &REPORTER, &flash, &entropy) {
             while query(built, u32::from(said)) == Status::Ok {
@@ -536,14 +537,14 @@ fn no_cut_makes_a_reporter_forget_what_it_spent() {
 
 #[test]
 fn a_flash_that_fails_once_is_asked_again_and_the_charge_is_taken_once() {
-    let (mut memory, mut chip, mut counter) = (Memory::new(), Chip::new(), 0u32);
-    let (flash, entropy) = (
-        chip.lent(),
-        Entropy {
-            context: (&raw mut counter).cast(),
-            fill: Some(stir),
-        },
-    );
+    let mut memory = Memory::new();
+    let mut chip = Chip::new();
+    let mut counter = 0u32;
+    let flash = chip.lent();
+    let entropy = Entropy {
+        context: (&raw mut counter).cast(),
+        fill: Some(stir),
+    };
     let built = reporter(&mut memory, &REPORTER, &flash, &entropy).unwrap();
     chip.limit = chip.writes;
     assert_eq!(
@@ -604,7 +605,8 @@ unsafe extern "C" fn call_back(context: *mut c_void, _: *mut u8, _: usize) -> i3
 
 #[test]
 fn a_callback_that_calls_back_is_refused() {
-    let (mut memory, mut chip) = (Memory::new(), Chip::new());
+    let mut memory = Memory::new();
+    let mut chip = Chip::new();
     let mut looped = Box::new(Loop {
         reporter: null_mut(),
         found: None,
@@ -638,7 +640,8 @@ fn agent(
     settings: &AgentSettings,
     flash: *const Flash,
 ) -> Result<*mut Agent, (Status, String)> {
-    let (mut agent, mut refusal) = (null_mut(), no_refusal());
+    let mut agent = null_mut();
+    let mut refusal = no_refusal();
     // SAFETY: memory of that many bytes, and values of ours.
     match unsafe {
         sordino_agent_open(
@@ -657,7 +660,8 @@ fn agent(
 
 #[test]
 fn an_agents_settings_are_judged_and_digested() {
-    let (mut memory, good) = (Memory::new(), usual());
+    let mut memory = Memory::new();
+    let good = usual();
     let mut says = |settings: AgentSettings| agent(&mut memory, &settings, null()).unwrap_err().1;
     assert_eq!(
         says(AgentSettings { agent: 6, ..good }),
@@ -735,7 +739,8 @@ fn no_cut_makes_an_agent_contradict_itself() {
         ..usual()
     };
     let uncut = run(&settings, usize::MAX).0;
-    let (mut cuts, mut limit) = (0, 0);
+    let mut cuts = 0;
+    let mut limit = 0;
     loop {
         let (said, cut) = run(&settings, limit);
         assert_eq!(said, uncut, "limit {limit}");
@@ -750,10 +755,12 @@ fn no_cut_makes_an_agent_contradict_itself() {
 
 /// Everything an agent wanted, in order and each once; whether its power was cut.
 fn run(settings: &AgentSettings, limit: usize) -> (Vec<Vec<u32>>, bool) {
-    let (mut memory, mut chip) = (Memory::new(), Chip::new());
+    let mut memory = Memory::new();
+    let mut chip = Chip::new();
     chip.limit = limit;
     let flash = chip.lent();
-    let (mut said, mut cut) = (Vec::<Vec<u32>>::new(), false);
+    let mut said = Vec::<Vec<u32>>::new();
+    let mut cut = false;
     let mut answer = Answer {
         kind: AnswerKind::Wait,
         candidate: 0,

@@ -82,7 +82,9 @@ impl Board {
             landmarks_len: self.landmarks.len(),
         };
         let memory: *mut c_void = self.memory.0.as_mut_ptr().cast();
-        let (points, values, mut site) = (&self.points, &self.values, null_mut());
+        let points = &self.points;
+        let values = &self.values;
+        let mut site = null_mut();
         // SAFETY: memory of `len` bytes at most, and values of ours.
         let status = unsafe {
             sordino_site_open(
@@ -136,7 +138,8 @@ fn contribution(
     opening: &[u8],
     room: usize,
 ) -> Result<Vec<u8>, Status> {
-    let (mut frame, mut written) = (vec![0; room], 0);
+    let mut frame = vec![0; room];
+    let mut written = 0;
     // SAFETY: what `open` wrote, and values of ours.
     let status = unsafe {
         sordino_site_contribution(
@@ -230,10 +233,8 @@ fn an_opening_of_another_campaign_round_or_form_is_refused_and_the_next_is_answe
     let site = board.open().unwrap();
     let [frame, opening, next, later] =
         ["FRAME_0", "OPENING_0", "FRAME_1", "OPENING_1"].map(|name| bytes(FRAMES, name));
-    let (marks, room) = (
-        marks(&frame),
-        wire::frame_len_max(ScalarTag::F64, FEATURES + 1),
-    );
+    let marks = marks(&frame);
+    let room = wire::frame_len_max(ScalarTag::F64, FEATURES + 1);
     // The chain of the frame is that of the history with it.
     let sent = contribution(site, &marks, &opening, room).unwrap();
     let (header, payload) = wire::decode(&sent, 100).unwrap();
@@ -322,7 +323,8 @@ fn an_opening_of_another_campaign_round_or_form_is_refused_and_the_next_is_answe
     );
     // SAFETY: a frame that lies in the object, and one that lies in the opening.
     let inside = unsafe {
-        let (at, mut written) = (site.cast::<u8>(), 0);
+        let at = site.cast::<u8>();
+        let mut written = 0;
         sordino_site_contribution(
             site,
             &marks,
@@ -336,7 +338,9 @@ fn an_opening_of_another_campaign_round_or_form_is_refused_and_the_next_is_answe
     let mut both = opening.clone();
     // SAFETY: as above.
     let over = unsafe {
-        let (at, len, mut written) = (both.as_mut_ptr(), both.len(), 0);
+        let at = both.as_mut_ptr();
+        let len = both.len();
+        let mut written = 0;
         sordino_site_contribution(site, &marks, at, len, at, len, &mut written)
     };
     assert_eq!([inside, over], [Status::Overlap; 2]);
@@ -373,7 +377,8 @@ fn file(
         factor: null(),
         factor_len: 0,
     };
-    let (at, frame_at) = (numbers.as_mut_ptr(), frame.as_ptr());
+    let at = numbers.as_mut_ptr();
+    let frame_at = frame.as_ptr();
     // SAFETY: what `open` wrote, and values of ours.
     let status = unsafe {
         sordino_site_file(
@@ -399,7 +404,8 @@ fn the_file_of_a_campaign_is_read_after_its_last_frame_and_no_other() {
     let site = board.open().unwrap();
     let mut history = board.digest.clone();
     for name in ["FRAME_0", "FRAME_1", "FRAME_2"] {
-        let (frame, before) = (bytes(FRAMES, name), history.clone());
+        let frame = bytes(FRAMES, name);
+        let before = history.clone();
         // SAFETY: values of ours.
         let status = unsafe {
             sordino_frame_chain(
@@ -508,7 +514,8 @@ fn the_file_of_a_campaign_is_read_after_its_last_frame_and_no_other() {
     let unknown = changed(|header| header, &[&[f32::NAN], &numbers[1..]].concat());
     let (_numbers, unknown) = file(site, &history, &unknown, room).unwrap();
     let attached = |numbers: &PriorNumbers| {
-        let (mut memory, mut prior) = (Box::new(Memory([0; 12_000])), null_mut());
+        let mut memory = Box::new(Memory([0; 12_000]));
+        let mut prior = null_mut();
         // SAFETY: memory and values of ours.
         unsafe {
             sordino_prior_attach(

@@ -117,7 +117,8 @@ fn head(arguments: &Cluster, model: &dyn Model, options: &Options) -> Result<Hea
     }
     let scenario = model.resolved();
     let identity = journal::head(&scenario, options.data.as_deref()).0;
-    let (listen, workers) = (arguments.listen.clone(), arguments.workers);
+    let listen = arguments.listen.clone();
+    let workers = arguments.workers;
     let terms = Terms {
         listen,
         workers,

@@ -116,7 +116,8 @@ impl Head {
         let mark = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |now| now.as_nanos() as u64);
-        let (traffic, now) = (Traffic::default(), Instant::now());
+        let traffic = Traffic::default();
+        let now = Instant::now();
         let inner = Inner {
             mark,
             link,
@@ -163,13 +164,11 @@ impl Head {
                     most.as_millis()
                 )),
         ));
-        let (end, bytes) = (
-            Instant::now() + FAREWELL,
-            encode(&Question {
-                head: inner.mark,
-                ask: Ask::Done,
-            })?,
-        );
+        let end = Instant::now() + FAREWELL;
+        let bytes = encode(&Question {
+            head: inner.mark,
+            ask: Ask::Done,
+        })?;
         let mut open: BTreeSet<String> =
             inner.plan.workers().map(|(name, _)| name.clone()).collect();
         for name in &open {
@@ -251,7 +250,8 @@ impl Inner {
     }
 
     fn lose(&mut self, name: &str) {
-        let (called, agents) = (self.plan.called(name), self.plan.agents_held(name));
+        let called = self.plan.called(name);
+        let agents = self.plan.agents_held(name);
         if self.plan.lost(name) {
             if agents > 0 {
                 self.lost.get_or_insert((called.clone(), Instant::now()));
@@ -385,7 +385,8 @@ impl Hub for Head {
             }
             if said.is_none_or(|(count, at)| count != there || at.elapsed() >= SAY_EVERY) {
                 said = Some((there, Instant::now()));
-                let (all, listen) = (self.terms.workers, &self.terms.listen);
+                let all = self.terms.workers;
+                let listen = &self.terms.listen;
                 log::note(&format!(
                     "waiting for workers at {listen}: {there} of {all} are there"
                 ));

@@ -28,7 +28,8 @@ fn measure(agent: u32, x: f64) -> f64 {
 /// A round of an agent: it asks for measurements until it has something to upload, or nothing to
 /// do.
 fn play(agent: &mut Agent<'_, f64>, begin: Input<'_, f64>) -> Result<Option<Vec<f64>>, AgentError> {
-    let (name, mut input) = (agent.state().agent(), begin);
+    let name = agent.state().agent();
+    let mut input = begin;
     loop {
         input = match agent.handle(input)? {
             Output::Evaluate { point, .. } => Input::Observed(measure(name, point[0])),
@@ -89,9 +90,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|n| AgentState::new(n, RunSeed::new(1, 0)))
         .collect();
     let mut numbers = vec![vec![0.0; storage_len(&public)]; AGENTS as usize];
-    let (lens, mut state, mut broadcast) = (storage_lens(&config), ServerState::new(), Vec::new());
-    let (sums, noise) = (&mut vec![0; lens.0][..], &mut vec![0; lens.1][..]);
-    let (flags, vectors) = (&mut vec![0; lens.2][..], &mut vec![0.0; lens.3][..]);
+    let lens = storage_lens(&config);
+    let mut state = ServerState::new();
+    let mut broadcast = Vec::new();
+    let sums = &mut vec![0; lens.0][..];
+    let noise = &mut vec![0; lens.1][..];
+    let flags = &mut vec![0; lens.2][..];
+    let vectors = &mut vec![0.0; lens.3][..];
     let mut server = Server::attach(
         &config,
         &mut state,
@@ -103,7 +108,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         },
     )?;
     for round in 0..=ROUNDS {
-        let (mut uploads, mut best) = (Vec::new(), 0.0);
+        let mut uploads = Vec::new();
+        let mut best = 0.0;
         for (state, numbers) in states.iter_mut().zip(&mut numbers) {
             let mut agent = Agent::attach(&public, state, AgentStorage::split(&public, numbers)?)?;
             let shared = Input::Broadcast {

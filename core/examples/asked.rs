@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             .chunks_exact(2)
             .map(|pair| (pair[0], pair[1]))
             .collect();
-        let (dim, evaluations) = (*dim as usize, *evaluations as usize);
+        let dim = *dim as usize;
+        let evaluations = *evaluations as usize;
         let settings = Settings {
             initial_points: *initial as u32,
             seed: *seed as u32,

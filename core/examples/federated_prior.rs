@@ -45,7 +45,8 @@ struct World {
 impl World {
     fn new(agents: u32) -> Result<Self, Box<dyn Error>> {
         let config = Config::new(Parameters::usual(agents, FEATURES, INITIAL, NOISE))?;
-        let (m, d) = (FEATURES as usize, POINTS as usize);
+        let m = FEATURES as usize;
+        let d = POINTS as usize;
         let kernel = SquaredExponential::new(LENGTHSCALE, 1.0)?;
         let grid = |count: usize| {
             (0..count)
@@ -68,7 +69,8 @@ impl World {
             &mut vec![0.0; nystrom_scratch_len(1, m)],
         )?;
         let points = grid(d);
-        let (mut wide, mut diagonal) = (vec![0.0; d * WIDTH], vec![0.0; d]);
+        let mut wide = vec![0.0; d * WIDTH];
+        let mut diagonal = vec![0.0; d];
         let reached = pivoted_cholesky(d, WIDTH, &mut wide, &mut diagonal, 1e-8, |i, j| {
             kernel.covariance(&points[i..=i], &points[j..=j])
         });
@@ -212,7 +214,8 @@ fn run(
     population: Population,
     seed: RunSeed,
 ) -> Outcome<(f64, f64)> {
-    let (m, p) = (FEATURES as usize, *world.config.parameters());
+    let m = FEATURES as usize;
+    let p = *world.config.parameters();
     let public = world.public(method.factor)?;
     let functions = functions(world, population, seed);
     let optimum: Vec<f64> = functions
@@ -251,12 +254,14 @@ fn run(
         shares(total_mu(epsilon, delta)?, &[1.0; RELEASES.len()], &mut z)?;
     }
     let sharing: [Model<f64>; 6] = models(method.power);
-    let (used, alone) = (method.epsilon.is_some(), [sharing[0]]);
+    let used = method.epsilon.is_some();
+    let alone = [sharing[0]];
     let models = if used { &sharing[..] } else { &alone };
     let capacity = (INITIAL + ROUNDS) as usize;
     let mut factors = vec![(0, vec![0.0; factors_len(capacity, levels(models))]); functions.len()];
     let mut work = vec![0.0; query_scratch_len(capacity, m.max(world.rank))];
-    let (mut weights, mut values) = (vec![0.0; m], vec![0.0; POINTS as usize]);
+    let mut weights = vec![0.0; m];
+    let mut values = vec![0.0; POINTS as usize];
     let first = regret(&best);
     let mut sum = first;
     for round in 0..ROUNDS {
@@ -315,8 +320,11 @@ fn release(
     let terms = state.prepare(public, scratch)?;
     let config = *state.config();
     let mechanism = Mechanism::new(&config, &terms, z)?;
-    let (encoder, len) = (mechanism.encoder()?, config.contribution_len());
-    let (mut sums, mut noise, mut out) = (vec![0i64; len], vec![0i64; len], vec![0.0; len]);
+    let encoder = mechanism.encoder()?;
+    let len = config.contribution_len();
+    let mut sums = vec![0i64; len];
+    let mut noise = vec![0i64; len];
+    let mut out = vec![0.0; len];
     for log in logs.iter().filter(|_| !method.silent) {
         let observations = Observations::new(log, POINTS as usize)?;
         let mut work = vec![0.0; contribution_scratch_len(observations.len())];

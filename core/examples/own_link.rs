@@ -53,8 +53,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut agents: Vec<AgentExchange> = (0..AGENTS)
         .map(|agent| AgentExchange::new(&agreement, agent))
         .collect();
-    let (mut history, mut frames) = (vec![agreement.digest()], Vec::new());
-    let (mut now, mut sent, mut sum, mut round) = (Millis(0), 0, 0.0, 0);
+    let mut history = vec![agreement.digest()];
+    let mut frames = Vec::new();
+    let mut now = Millis(0);
+    let mut sent = 0;
+    let mut sum = 0.0;
+    let mut round = 0;
     let mut arrives = || {
         sent += 1;
         sent % 3 != 0
@@ -97,8 +101,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 },
                 Want::Work => agent.made(),
                 Want::Give(header) if arrives() => {
-                    let (mut bytes, mut vector) =
-                        (vec![0; frame_len_max(ScalarTag::F64, 1)], [0.0]);
+                    let mut bytes = vec![0; frame_len_max(ScalarTag::F64, 1)];
+                    let mut vector = [0.0];
                     let len = encode(header, &[f64::from(who + 1)], &mut bytes)?;
                     let (header, payload) = decode(&bytes[..len], 1)?;
                     let known = server.given(who, &header, now);

@@ -65,7 +65,8 @@ impl World {
 
     /// Questions with a file of `known`, or without one.
     fn search(&self, values: &[f64], known: Option<(&[f64], f64)>) -> Result<Vec<usize>, Failure> {
-        let (count, dim) = (self.pivots.len(), self.dim);
+        let count = self.pivots.len();
+        let dim = self.dim;
         let point = |i: usize| self.candidates[i * dim..][..dim].to_vec();
         let landmarks: Vec<f64> = self.pivots.iter().flat_map(|i| point(*i)).collect();
         let (function, self_test) = known.unwrap_or((values, 5.0));
@@ -84,7 +85,9 @@ impl World {
             lower::append_row(&mut factor, row, 0.0)?;
         }
         lower::solve(&factor, &mut weights);
-        let (landmarks, weights, covariance) = (&landmarks[..], &weights[..], &covariance[..]);
+        let landmarks = &landmarks[..];
+        let weights = &weights[..];
+        let covariance = &covariance[..];
         let numbers = PriorNumbers {
             dim,
             landmarks,
@@ -136,7 +139,8 @@ impl World {
 fn greedy(kernel: &SquaredExponential<f64>, candidates: &[f64], dim: usize) -> Vec<usize> {
     let point = |i: usize| &candidates[i * dim..][..dim];
     let mut columns = vec![Vec::<f64>::new(); CANDIDATES];
-    let (mut residual, mut pivots) = (vec![1.0f64; CANDIDATES], Vec::new());
+    let mut residual = vec![1.0f64; CANDIDATES];
+    let mut pivots = Vec::new();
     while pivots.len() < LANDMARKS {
         let Some(pivot) = (0..CANDIDATES).max_by(|a, b| residual[*a].total_cmp(&residual[*b]))
         else {
@@ -145,7 +149,8 @@ fn greedy(kernel: &SquaredExponential<f64>, candidates: &[f64], dim: usize) -> V
         if residual[pivot] < 1e-6 {
             break;
         }
-        let (row, root) = (columns[pivot].clone(), Scalar::sqrt(residual[pivot]));
+        let row = columns[pivot].clone();
+        let root = Scalar::sqrt(residual[pivot]);
         for i in 0..CANDIDATES {
             let value = (kernel.covariance(point(i), point(pivot)) - dot(&columns[i], &row)) / root;
             columns[i].push(value);
@@ -182,10 +187,12 @@ fn main() -> Result<(), Failure> {
         "regret summed over {EVALUATIONS} evaluations of {CANDIDATES} candidates, {functions} functions (standard error)"
     );
     for (dim, lengthscale) in [(1, 0.03), (2, 0.1), (2, 0.3)] {
-        let (world, mut stream) = (World::new(dim, lengthscale)?, Stream::from_seed(77));
+        let world = World::new(dim, lengthscale)?;
+        let mut stream = Stream::from_seed(77);
         let mut columns = vec![Vec::new(); 5];
         for _ in 0..functions {
-            let (values, other) = (world.draw(&mut stream), world.draw(&mut stream));
+            let values = world.draw(&mut stream);
+            let other = world.draw(&mut stream);
             columns[0].push(regret(
                 &values,
                 &world.search(&values, Some((&values, 5.0)))?,

@@ -49,7 +49,8 @@ impl World {
             _ => f64::from(stream.unit::<f32>()),
         };
         let points: Vec<f64> = (0..count * dim).map(coordinate).collect();
-        let (mut pivots, mut features) = (vec![0; LANDMARKS], vec![0.0; count * LANDMARKS]);
+        let mut pivots = vec![0; LANDMARKS];
+        let mut features = vec![0.0; count * LANDMARKS];
         let mut scratch = vec![0.0; landmarks_scratch_len(count)];
         let chosen = choose_landmarks(&points, dim, &mut pivots, &mut features, &mut scratch)?;
         features.truncate(count * chosen.count);
@@ -62,7 +63,8 @@ impl World {
         gram(&config, &features, &mut mean)?;
         let mut designs = vec![0; config.design_len() * config.parameters().designs as usize];
         draw_distinct_designs(&config, RunSeed::new(1, 0), CANDIDATES, &mut designs)?;
-        let (mut kernel, mut truth) = (vec![0.0; count * count], vec![0.0; count * count]);
+        let mut kernel = vec![0.0; count * count];
+        let mut truth = vec![0.0; count * count];
         kernel_rows(chosen.lengthscale, &points, dim, &mut kernel, &mut scratch)?;
         kernel_rows(true_lengthscale, &points, dim, &mut truth, &mut scratch)?;
         Ok(World {
@@ -113,10 +115,8 @@ fn log_of(common: &[f64], stream: &mut Stream) -> Outcome<Vec<f64>> {
             at.push(x);
         }
     }
-    let (scale, offset) = (
-        math::Scalar::exp(1.5 * normal::draw::<f64>(stream)),
-        30.0 * normal::draw::<f64>(stream),
-    );
+    let scale = math::Scalar::exp(1.5 * normal::draw::<f64>(stream));
+    let offset = 30.0 * normal::draw::<f64>(stream);
     let mut observe =
         |x: &u32| scale * (function[*x as usize] + NOISE * normal::draw::<f64>(stream)) + offset;
     let values: Vec<f64> = at.iter().map(&mut observe).collect();
@@ -132,18 +132,15 @@ fn log_of(common: &[f64], stream: &mut Stream) -> Outcome<Vec<f64>> {
 /// Every release through the server, as a publisher makes them who holds all studies; all numbers
 /// that were released.
 fn publish(world: &World, logs: &[Vec<f64>], plan: Plan<'_>, seed: RunSeed) -> Outcome<Vec<f64>> {
-    let (m, len) = (world.config.features(), world.config.contribution_len());
+    let m = world.config.features();
+    let len = world.config.contribution_len();
     let mut posterior = PublicState::new(world.config, vec![0.0; storage_len(m)])?;
-    let (mut state, mut scratch) = (
-        ServerState::new(),
-        vec![0.0; scratch_len(m, POINTS as usize)],
-    );
-    let (mut sums, mut noise, mut vectors, mut flags) = (
-        vec![0; len],
-        vec![0; len],
-        vec![0.0; len],
-        vec![0; logs.len()],
-    );
+    let mut state = ServerState::new();
+    let mut scratch = vec![0.0; scratch_len(m, POINTS as usize)];
+    let mut sums = vec![0; len];
+    let mut noise = vec![0; len];
+    let mut vectors = vec![0.0; len];
+    let mut flags = vec![0; logs.len()];
     let mut released = Vec::new();
     for j in 0..plan.rounds.len() as u32 {
         let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, j));
@@ -158,10 +155,8 @@ fn publish(world: &World, logs: &[Vec<f64>], plan: Plan<'_>, seed: RunSeed) -> O
         let _ = server.handle(ServerInput::Open, source)?;
         for (agent, log) in (0..).zip(logs) {
             let observations = Observations::new(log, CANDIDATES as usize)?;
-            let (mut work, mut vector) = (
-                vec![0.0; contribution_scratch_len(observations.len())],
-                vec![0.0; len],
-            );
+            let mut work = vec![0.0; contribution_scratch_len(observations.len())];
+            let mut vector = vec![0.0; len];
             let terms = server
                 .method()
                 .terms()
@@ -212,7 +207,8 @@ fn run(world: &World, epsilon: f64, seed: RunSeed) -> Outcome<(f64, f64)> {
         .collect::<Outcome<Vec<_>>>()?;
     let released = publish(world, &logs, plan, seed)?;
     // From here on anybody: the releases are all that is needed.
-    let (m, n) = (world.config.features(), POINTS as usize);
+    let m = world.config.features();
+    let n = POINTS as usize;
     let mut posterior = PublicState::new(world.config, vec![0.0; storage_len(m)])?;
     let mut scratch = vec![0.0; scratch_len(m, n)];
     let mut filter = Filter::new(plan, world.public()?, &mut posterior, &mut scratch)?;
@@ -234,7 +230,8 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
         let mean = x.iter().sum::<f64>() / x.len() as f64;
         x.iter().map(|x| x - mean).collect()
     };
-    let (a, b) = (centred(a), centred(b));
+    let a = centred(a);
+    let b = centred(b);
     dot(&a, &b) / math::Scalar::sqrt(sum_of_squares(&a) * sum_of_squares(&b))
 }
 

@@ -70,7 +70,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kernel = SquaredExponential::new(0.15, 1.0)?;
     let storage = vec![0.0; tgp::storage_len(SETTINGS as usize)];
     let mut learner = TgpUcb::new(config, RunSeed::new(3, 0), &kernel, 1, &points, storage)?;
-    let (mut input, mut asked) = (Input::Start, vec![0u32; SETTINGS as usize]);
+    let mut input = Input::Start;
+    let mut asked = vec![0u32; SETTINGS as usize];
     while let Output::Query { round, candidate } = learner.handle(input)? {
         asked[candidate as usize] += 1;
         input = Input::Report(report(round, candidate, &mechanism)?);

@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn chunks_do_not_show() {
         let values: [f32; 200] = core::array::from_fn(|i| i as f32 * 0.25 - 3.0);
-        let (mut whole, mut parts) = (Digest::default().frame(), Digest::default().frame());
+        let mut whole = Digest::default().frame();
+        let mut parts = Digest::default().frame();
         whole.scalars(&values);
         values.iter().for_each(|x| parts.bytes(&x.to_le_bytes()));
         assert_eq!(whole.end(), parts.end());

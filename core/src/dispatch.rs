@@ -119,7 +119,8 @@ mod imp {
     /// these are.
     #[inline(always)]
     pub(crate) fn run<R>(kernel: impl FnOnce(Width) -> R) -> R {
-        let (level, limit) = (Level::new(), LIMIT.load(Ordering::Relaxed));
+        let level = Level::new();
+        let limit = LIMIT.load(Ordering::Relaxed);
         if limit == Width::Avx512 as u8
             && let Some(token) = level.as_avx512()
         {

@@ -403,7 +403,8 @@ impl<'a, T: Scalar> Candidates<'a, T> {
             }
             Candidates::Grid { per_axis, dim } => {
                 // At least 2, see `grid`.
-                let (mut rest, base) = (index, per_axis.max(2));
+                let mut rest = index;
+                let base = per_axis.max(2);
                 let last = T::from_u32(base - 1);
                 for x in out.iter_mut().take(dim).rev() {
                     *x = T::from_u32(rest % base) / last;

@@ -380,7 +380,8 @@ fn turns(x: f32) -> u32 {
         let first = u64::from(INVERSE_TWO_PI[0]) << 32 | u64::from(INVERSE_TWO_PI[1]);
         if e > -64 { first >> -e } else { 0 }
     } else {
-        let (word, bit) = (e as usize / 32, e as usize % 32);
+        let word = e as usize / 32;
+        let bit = e as usize % 32;
         let at = |i: usize| u64::from(*INVERSE_TWO_PI.get(i).unwrap_or(&0));
         let high = at(word) << 32 | at(word + 1);
         if bit == 0 {

@@ -140,7 +140,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         storage: S,
     ) -> Result<Self, OptimizerError> {
         let space = space.into();
-        let (needed, given) = (storage_len(space.dim(), capacity), storage.as_ref().len());
+        let needed = storage_len(space.dim(), capacity);
+        let given = storage.as_ref().len();
         if given < needed {
             return Err(SurrogateError::Storage { needed, given }.into());
         }
@@ -317,7 +318,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// # Ok::<(), OptimizerError>(())
     /// ```
     pub fn check(&self, point: &[T], value: T) -> Result<(), OptimizerError> {
-        let (expected, given) = (self.space.dim(), point.len());
+        let expected = self.space.dim();
+        let given = point.len();
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
@@ -381,7 +383,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// Lets every observation count a little less.
     fn fade(&mut self) {
-        let (dim, capacity) = (self.space.dim(), self.capacity);
+        let dim = self.space.dim();
+        let capacity = self.capacity;
         let kept = (T::from_f64(-core::f64::consts::LN_2) / T::from_u32(self.settings.half_life))
             .exp_nonpositive();
         exact::fade(
@@ -396,8 +399,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// The parameters of an earlier fit. If they are refused the model is lost.
     fn adopt(&mut self, fitted: Parameters<T>) -> Result<(), OptimizerError> {
-        let (dim, least) = (self.space.dim(), self.noise_floor());
-        let (expected, given) = (dim, fitted.lengthscales.len());
+        let dim = self.space.dim();
+        let least = self.noise_floor();
+        let expected = dim;
+        let given = fitted.lengthscales.len();
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
@@ -405,7 +410,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             crate::kernel::Isotropic::new(*lengthscale)?;
         }
         if !(fitted.noise_fraction >= least && fitted.noise_fraction.is_finite()) {
-            let (noise_variance, smallest) = (fitted.noise_fraction.to_f64(), least.to_f64());
+            let noise_variance = fitted.noise_fraction.to_f64();
+            let smallest = least.to_f64();
             return Err(SurrogateError::Unresolved {
                 noise_variance,
                 smallest,
@@ -422,12 +428,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if self.factored {
             return Ok(());
         }
-        let (n, dim, capacity, least) = (
-            self.len,
-            self.space.dim(),
-            self.capacity,
-            self.noise_floor(),
-        );
+        let n = self.len;
+        let dim = self.space.dim();
+        let capacity = self.capacity;
+        let least = self.noise_floor();
         self.write_scales();
         let Parts { model, scales, .. } = split(self.storage.as_mut(), dim, capacity);
         let kernel = map::kernel(self.settings.shape, scales, categories(&self.space))?;
@@ -445,7 +449,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     fn write_scales(&mut self) {
-        let (dim, capacity) = (self.space.dim(), self.capacity);
+        let dim = self.space.dim();
+        let capacity = self.capacity;
         let Parts { scales, rest, .. } = split(self.storage.as_mut(), dim, capacity);
         let axes = scales
             .iter_mut()

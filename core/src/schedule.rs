@@ -47,10 +47,8 @@ impl Mixing {
     ///
     /// **Equation**: with v = 2⁵³(1 − u), t·v > 2⁵³ for 1/t, t·v² > 2¹⁰⁶ for 1/√t.
     pub fn own_draw(self, round: u32, word: u64) -> bool {
-        let (t, v) = (
-            u128::from(round.max(1)),
-            u128::from((1u64 << 53) - (word >> 11)),
-        );
+        let t = u128::from(round.max(1));
+        let v = u128::from((1u64 << 53) - (word >> 11));
         match self {
             // Rounds are below 2²², so nothing overflows; if they were not, the larger side stays
             // the larger.
@@ -149,7 +147,8 @@ mod tests {
         for mixing in [Mixing::InverseSqrt, Mixing::Inverse] {
             let mut own = 0;
             for i in 0..40_000u32 {
-                let (round, word) = (i % 200, stream.word());
+                let round = i % 200;
+                let word = stream.word();
                 let coin = mixing.own_draw(round, word);
                 assert_eq!(
                     coin,

@@ -212,7 +212,8 @@ pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S
             expected: S::KIND,
         });
     }
-    let (found, expected) = (u64::from_le_bytes(agreed), prefix(agreement));
+    let found = u64::from_le_bytes(agreed);
+    let expected = prefix(agreement);
     if found != expected {
         return Err(SnapshotError::Agreement { found, expected });
     }
@@ -386,7 +387,8 @@ mod tests {
 
     #[test]
     fn of_two_slots_the_newest_whole_one_counts_and_doubt_is_an_error() {
-        let (erased, zeroed) = ([0xff; 40], [0; 40]);
+        let erased = [0xff; 40];
+        let zeroed = [0; 40];
         let mut torn = written(9);
         torn[20] ^= 1;
         let newest = |a: &[u8], b: &[u8]| newest::<Item>([a, b], &agreement());

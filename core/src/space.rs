@@ -269,7 +269,8 @@ impl Axis {
     }
 
     fn check_value<T: Scalar>(&self, axis: usize, x: T) -> Result<(), SpaceError> {
-        let (low, high) = (self.low::<T>(), self.high::<T>());
+        let low = self.low::<T>();
+        let high = self.high::<T>();
         // Written so that NaN is outside.
         let inside = x >= low && x <= high;
         let holds = inside && (self.count().is_none() || self.nth::<T>(self.index(x)) == x);
@@ -286,7 +287,8 @@ impl Axis {
 
     /// Whether a format tells every two values of this axis apart, and their coordinates.
     fn is_resolved<T: Scalar>(&self) -> bool {
-        let (low, high) = (self.low::<T>(), self.high::<T>());
+        let low = self.low::<T>();
+        let high = self.high::<T>();
         let (a, b) = self.ends::<T>();
         let Some(count) = self.count() else {
             let side = b - a;

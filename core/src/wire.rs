@@ -235,11 +235,9 @@ fn frame_len(
     bytes_max: usize,
 ) -> Result<usize, WireError> {
     // 53 + 8·(2³² − 1) + 4 at most: far from the end of 64 bits.
-    let (around, each, limit) = (
-        (header_len + CRC_LEN) as u64,
-        scalar.bytes() as u64,
-        bytes_max as u64,
-    );
+    let around = (header_len + CRC_LEN) as u64;
+    let each = scalar.bytes() as u64;
+    let limit = bytes_max as u64;
     let needed = around + each * u64::from(len);
     if needed > limit {
         let max = limit.saturating_sub(around) / each;
@@ -273,7 +271,8 @@ pub fn encode<T: Scalar>(
         len,
         ..header
     };
-    let (have, needed) = (out.len(), frame_len_max(header.scalar, payload.len()));
+    let have = out.len();
+    let needed = frame_len_max(header.scalar, payload.len());
     let short = WireError::Buffer { len: have, needed };
     let used = postcard::to_slice(&header, out).map_err(|_| short)?.len();
     let total = frame_len(used, header.scalar, len, usize::MAX)?;
@@ -329,10 +328,8 @@ pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireE
     let (front, sum) = bytes
         .split_last_chunk::<CRC_LEN>()
         .ok_or(WireError::Truncated { len, needed })?;
-    let (payload, computed) = (
-        front.get(header_len..).ok_or(WireError::Header)?,
-        checksum(front),
-    );
+    let payload = front.get(header_len..).ok_or(WireError::Header)?;
+    let computed = checksum(front);
     let received = u32::from_le_bytes(*sum);
     if computed != received {
         return Err(WireError::Checksum { computed, received });

@@ -55,7 +55,9 @@ fn mended_a_curator_that_cannot_be_is_refused() {
         let mut state: CuratorState = from(&(phase, row, answers), &mut [0; 64]).unwrap();
         let protection =
             Protection::Gaussian(GaussianProjection::identity(2, 1.0, 1e-5, 25.0, 20).unwrap());
-        let (table, mut pool, mut out) = ([1.0, 2.0, 3.0, 4.0], [0; 4], [0.0; 4]);
+        let table = [1.0, 2.0, 3.0, 4.0];
+        let mut pool = [0; 4];
+        let mut out = [0.0; 4];
         let curator = Curator::attach(
             protection,
             &table,
@@ -150,10 +152,8 @@ fn mended_a_modeler_or_tuner_that_cannot_be_is_refused() {
     // Phase (Fresh, Waiting, Done), observations, row.
     let modeler = |phase: u8, observations: u32, row: u32| {
         let mut state: ModelerState = from(&(phase, observations, row), &mut [0; 64]).unwrap();
-        let (mut log, mut workspace) = (
-            vec![0.5; outsourced::log_len(&config)],
-            vec![0.0; outsourced::workspace_len(&config)],
-        );
+        let mut log = vec![0.5; outsourced::log_len(&config)];
+        let mut workspace = vec![0.0; outsourced::workspace_len(&config)];
         log.iter_mut().step_by(2).for_each(|row| *row = 1.0);
         let modeler = Modeler::attach(
             &config,
@@ -169,10 +169,8 @@ fn mended_a_modeler_or_tuner_that_cannot_be_is_refused() {
     // Phase (Fresh, Evaluating, Done), observations, candidate.
     let tuner = |phase: u8, observations: u32, candidate: u32| {
         let mut state: TunerState = from(&(phase, observations, candidate), &mut [0; 64]).unwrap();
-        let (mut log, mut workspace) = (
-            vec![0.5; output::log_len(5)],
-            vec![0.0; output::workspace_len(3, 5)],
-        );
+        let mut log = vec![0.5; output::log_len(5)];
+        let mut workspace = vec![0.0; output::workspace_len(3, 5)];
         log.iter_mut()
             .step_by(2)
             .for_each(|candidate| *candidate = 1.0);

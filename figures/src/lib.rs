@@ -119,10 +119,8 @@ fn options(mut fonts: fontdb::Database) -> Result<usvg::Options<'static>, Figure
 }
 
 fn png(tree: &usvg::Tree, scale: f32) -> Result<Vec<u8>, FigureError> {
-    let (width, height) = (
-        (tree.size().width() * scale).round(),
-        (tree.size().height() * scale).round(),
-    );
+    let width = (tree.size().width() * scale).round();
+    let height = (tree.size().height() * scale).round();
     let refused = FigureError::Size { width, height };
     if !(1.0..=SIDE_MAX).contains(&width) || !(1.0..=SIDE_MAX).contains(&height) {
         return Err(refused);

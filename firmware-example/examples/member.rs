@@ -30,7 +30,9 @@ fn refused<E>(what: &'static str) -> impl FnOnce(E) -> Stop {
 }
 
 fn header(config: &Config, kind: Kind, round: u32) -> Header {
-    let (version, scalar, config) = (wire::VERSION, ScalarTag::F32, wire::config_id(config));
+    let version = wire::VERSION;
+    let scalar = ScalarTag::F32;
+    let config = wire::config_id(config);
     Header {
         version,
         kind,
@@ -58,10 +60,8 @@ fn step(
     down: &Bytes,
 ) -> Result<(Phase, Option<Bytes>), Stop> {
     let agreement = config.digest();
-    let (mut numbers, mut memory) = (
-        [0.0; random_fourier::storage_len(2, M)],
-        [0.0; SIZES.storage()],
-    );
+    let mut numbers = [0.0; random_fourier::storage_len(2, M)];
+    let mut memory = [0.0; SIZES.storage()];
     random_fourier::draw(7, 0, Stationary::Matern52, &[0.2], 2, M, &mut numbers)
         .map_err(refused("draw"))?;
     let features =
@@ -79,7 +79,8 @@ fn step(
         entry.put(i, 0.0, storage.log).map_err(refused("log"))?;
     }
     let mut agent = Agent::attach(&public, &mut state, storage).map_err(refused("agent"))?;
-    let (phase, round) = (agent.state().phase(), agent.state().round());
+    let phase = agent.state().phase();
+    let round = agent.state().round();
     let mut vectors = [0.0; M * P];
     let input = match phase {
         Phase::Fresh => Input::Start,
@@ -98,11 +99,9 @@ fn step(
             }
         }
         Phase::Initial | Phase::Evaluating => {
-            let (candidate, i, mut x) = (
-                agent.state().pending(),
-                agent.state().observations(),
-                [0.0f32; 2],
-            );
+            let candidate = agent.state().pending();
+            let i = agent.state().observations();
+            let mut x = [0.0f32; 2];
             public.candidates().point(candidate, &mut x);
             let value = 1.0 - 4.0 * ((x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.6) * (x[1] - 0.6));
             flash.write(
@@ -159,8 +158,10 @@ fn run(say: Say<'_>) -> Result<(), Stop> {
     let regions = Regions::new(&[2, 2]).map_err(refused("regions"))?;
     let parameters = Parameters::usual(20, regions, ROUNDS, M as u32, private);
     let config = Config::new(parameters).map_err(refused("configuration"))?;
-    let (mut sums, mut noise, mut flags, mut vectors) =
-        ([0; M * P], [0; M * P], [0; 20], [0.0; M * P]);
+    let mut sums = [0; M * P];
+    let mut noise = [0; M * P];
+    let mut flags = [0; 20];
+    let mut vectors = [0.0; M * P];
     let storage = ServerStorage {
         sums: &mut sums,
         noise: &mut noise,
@@ -174,7 +175,8 @@ fn run(say: Say<'_>) -> Result<(), Stop> {
         grain: SLOT,
         power: &mut || Ok(()),
     };
-    let (mut down, mut heard) = (([0; FRAME], 0), Digest::default());
+    let mut down = ([0; FRAME], 0);
+    let mut heard = Digest::default();
     loop {
         let (phase, up) = step(&mut flash, &config, &down)?;
         if let Some(up) = up {

@@ -61,7 +61,8 @@ fn run(say: Say<'_>) -> Result<(), Stop> {
     let epsilon = |value| Epsilon::new(value).map_err(|_| Stop::Refused("epsilon"));
     let mechanism =
         ClampedLaplace::new(1.5, 16, epsilon(0.5)?).map_err(|_| Stop::Refused("mechanism"))?;
-    let (budget, agreement) = (epsilon(2.5)?, Digest::of(&"reports"));
+    let budget = epsilon(2.5)?;
+    let agreement = Digest::of(&"reports");
     let source = &mut Secret::new(Generator(0xace1_1234, 70));
     let mut flash = Flash {
         bytes: &mut [0xff; 2 * SLOT],

@@ -49,8 +49,9 @@ type Bytes = [u8; SLOTS * SLOT];
 fn main() {
     let mut memory = Memory::new();
     for (which, name) in NAMES.iter().enumerate() {
-        let (mut bytes, mut world, mut steps): (Bytes, _, _) =
-            ([0xff; SLOTS * SLOT], World::new(false), 0);
+        let mut bytes: Bytes = [0xff; SLOTS * SLOT];
+        let mut world = World::new(false);
+        let mut steps = 0;
         let mut power = || {
             steps += 1;
             Ok(())
@@ -167,14 +168,12 @@ mod device {
             which,
             ..
         } = kept;
-        let (mut steps, limit) = (
-            0,
-            if *cut_off {
-                u32::MAX
-            } else {
-                cut.unwrap_or(u32::MAX)
-            },
-        );
+        let mut steps = 0;
+        let limit = if *cut_off {
+            u32::MAX
+        } else {
+            cut.unwrap_or(u32::MAX)
+        };
         let mut power = || {
             if steps == limit {
                 (*cut_off, *resets) = (true, *resets + 1);
@@ -203,7 +202,9 @@ mod device {
         let Some(cut) = kept.cut else {
             (kept.digest, kept.steps, kept.measured) =
                 (kept.world.digest(), steps, kept.world.measured);
-            let (name, digest, measured) = (NAMES[kept.which], kept.digest, kept.measured);
+            let name = NAMES[kept.which];
+            let digest = kept.digest;
+            let measured = kept.measured;
             say(format_args!(
                 "{name} {digest} {steps} steps {measured} measurements"
             ));

@@ -9,7 +9,8 @@ const ROUNDS: usize = 24;
 
 /// Signal-to-noise ratio of a sensor that is best at 6.5 dB and 18 ms.
 fn measure(gain: f32, ms: f32) -> f32 {
-    let (a, b) = ((gain - 6.5) / 4.0, (ms - 18.0) / 12.0);
+    let a = (gain - 6.5) / 4.0;
+    let b = (ms - 18.0) / 12.0;
     40.0 - 10.0 * (a * a + b * b)
 }
 

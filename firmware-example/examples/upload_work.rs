@@ -19,8 +19,10 @@ fn counted(work: &mut dyn FnMut()) {
 }
 
 fn calls<T: Scalar>(way: Way, kind: Kind, selected: bool, calls: u32) -> Result<i64, String> {
-    let (mut sums, mut noise) = ([0; REGIONS * M], [0; REGIONS * M]);
-    let (mut broadcast, mut vector) = ([T::from_f64(0.0); REGIONS * M], [T::from_f64(0.0); M]);
+    let mut sums = [0; REGIONS * M];
+    let mut noise = [0; REGIONS * M];
+    let mut broadcast = [T::from_f64(0.0); REGIONS * M];
+    let mut vector = [T::from_f64(0.0); M];
     let mut seed = 0;
     for _ in 0..calls {
         let mut storage = Storage {

@@ -202,17 +202,13 @@ fn with_agent<R>(
     let (header, body) =
         postcard::take_from_bytes::<Header>(script).map_err(|_| ScriptError::Header)?;
     let parameters = header.config.parameters();
-    let (dim, m) = (
-        parameters.regions.splits().len(),
-        parameters.feature_count as usize,
-    );
+    let dim = parameters.regions.splits().len();
+    let m = parameters.feature_count as usize;
     if parameters.agents > BLOCK {
         return Err(ScriptError::TooLarge);
     }
-    let (features_len, broadcast_len) = (
-        random_fourier::storage_len(dim, m),
-        header.config.broadcast_len(),
-    );
+    let features_len = random_fourier::storage_len(dim, m);
+    let broadcast_len = header.config.broadcast_len();
     let short = ScriptError::Storage {
         needed: features_len + broadcast_len,
     };
@@ -252,7 +248,8 @@ fn one_round(
             maximum: None,
         }
     };
-    let (mut query, mut value) = (0, 0.0);
+    let mut query = 0;
+    let mut value = 0.0;
     let leaf = loop {
         match agent
             .handle(input)

@@ -99,7 +99,8 @@ pub fn once<T: Scalar>(
     for _ in 0..SEEDS {
         *seed += 1;
         let mut source = Simulated::new(Stream::from_seed(*seed));
-        let (mut state, mut flags) = (ServerState::new(), [0; 2]);
+        let mut state = ServerState::new();
+        let mut flags = [0; 2];
         let numbers = ServerStorage {
             sums: &mut *storage.sums,
             noise: &mut *storage.noise,

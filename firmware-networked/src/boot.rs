@@ -193,7 +193,8 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
         })?,
     };
     // Cut at another step in every boot, so that each of them comes further in some.
-    let (mut steps, cut) = (0, boots.wrapping_mul(0x9e37_79b9).checked_rem(board.cuts));
+    let mut steps = 0;
+    let cut = boots.wrapping_mul(0x9e37_79b9).checked_rem(board.cuts);
     let mut power = || {
         steps += 1;
         if cut.is_some_and(|cut| steps > cut + STEPS_MIN) {
@@ -502,7 +503,9 @@ fn ask<S: Read + Write>(
     have: &Have,
     enrolled: &mut bool,
 ) -> Result<bool, Ended> {
-    let (run, frames, chain) = (own.invitation.deployment, have.frames, have.chain);
+    let run = own.invitation.deployment;
+    let frames = have.frames;
+    let chain = have.chain;
     let path = format_args!("/v1/{run:016x}/rounds/{frames}");
     let headers = format_args!(
         "sordino-chain: {chain}\r\nsordino-seal: {}\r\nsordino-wait-ms: {WAIT}\r\n",
@@ -608,7 +611,9 @@ fn give<S: Read + Write>(
 ) -> Result<bool, Ended> {
     let mut frame = [0; ANSWER_MAX];
     let used = party.answer(header, &mut frame)?;
-    let (run, round, agent) = (own.invitation.deployment, header.round, header.agent);
+    let run = own.invitation.deployment;
+    let round = header.round;
+    let agent = header.agent;
     let path = format_args!("/v1/{run:016x}/rounds/{round}/agents/{agent}");
     let answer = request(tls, "PUT", path, format_args!(""), &frame[..used], buffer)?;
     let reply = match answer.status {

@@ -31,7 +31,8 @@ pub fn with(
         ..
     } = lent;
     let mut found = Found::load(flash, agreement, AgentState::new(agent, seed))?;
-    let (dim, m) = (agreement.dim as usize, agreement.protocol.upload_len());
+    let dim = agreement.dim as usize;
+    let m = agreement.protocol.upload_len();
     let numbers = bytemuck::cast_slice_mut::<f64, f32>(numbers);
     let (features, numbers) = numbers
         .split_at_mut_checked(random_fourier::storage_len(dim, m))
@@ -62,11 +63,9 @@ fn public<'p>(
     draws: &'p DrawsProtocol,
     storage: &'p mut [f32],
 ) -> Result<Public<'p, f32>, Fatal> {
-    let (features, m, dim) = (
-        &draws.features,
-        agreement.protocol.upload_len(),
-        agreement.dim as usize,
-    );
+    let features = &draws.features;
+    let m = agreement.protocol.upload_len();
+    let dim = agreement.dim as usize;
     let points = points_per_axis(dim, &agreement.candidates);
     let points = points.ok_or(Fatal::Given(
         "the candidates are not a grid that this device knows",

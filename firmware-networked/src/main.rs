@@ -80,7 +80,8 @@ fn run(memory: &mut Memory) -> bool {
         Ok(end) => hprintln!("{}", end),
         Err(error) => hprintln!("ended early: {}", error),
     }
-    let (statics, stack) = (hardware::statics(), hardware::deepest());
+    let statics = hardware::statics();
+    let stack = hardware::deepest();
     hprintln!(
         "{} bytes of RAM: {} static, {} stack; {} ms",
         statics + stack,

@@ -130,7 +130,8 @@ impl<S: State> Found<S> {
         agreement: &Agreement,
         log: &mut [f32],
     ) -> Result<(), Fatal> {
-        let (protocol, digest) = (&agreement.protocol, agreement.digest());
+        let protocol = &agreement.protocol;
+        let digest = agreement.digest();
         let observations = protocol.initial_points().saturating_add(protocol.rounds()) as usize;
         if observations.saturating_add(LOG) > flash.bytes.len() / SLOT {
             return Err(Fatal::Given(
@@ -436,7 +437,8 @@ where
     }
 
     fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
-        let (epoch, new) = (header.round, self.standing.is_new(header.round));
+        let epoch = header.round;
+        let new = self.standing.is_new(header.round);
         let mut upload = [0.0; UPLOAD_MAX];
         let wanted = match self.machine.next()? {
             Next::Give(numbers) => {

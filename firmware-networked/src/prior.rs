@@ -42,10 +42,8 @@ pub fn with(
         rehearses,
     } = lent;
     let (designs, numbers) = numbers.split_at_mut_checked(DESIGNS_MAX / 2).ok_or(SHORT)?;
-    let (designs, numbers): (&mut [u32], &mut [f32]) = (
-        bytemuck::cast_slice_mut(designs),
-        bytemuck::cast_slice_mut(numbers),
-    );
+    let designs: &mut [u32] = bytemuck::cast_slice_mut(designs);
+    let numbers: &mut [f32] = bytemuck::cast_slice_mut(numbers);
     // Before anything else is stored: a device with a past that knows no attempts has lost them.
     let masks = helper
         .map(|(own, helper)| Masks::load(flash, agreement.digest(), own, helper))
@@ -62,7 +60,8 @@ pub fn with(
             .standing
             .read_release(flash, agreement, index, numbers)
     })?;
-    let (standing, models) = (found.standing, prior.models());
+    let standing = found.standing;
+    let models = prior.models();
     let candidates = public.candidates() as u32;
     let machine = Member::attach(prior, public, &models, &mut found.state, storage)?;
     let parts = Parts {

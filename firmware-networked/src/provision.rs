@@ -146,7 +146,10 @@ impl Invitation {
         let server = (address, port.parse().ok()?);
         let deployment = u64::from_be_bytes(from_hex(parts.next()?)?);
         let slot = parts.next()?.parse().ok()?;
-        let (mut terms, mut pins, mut token, mut helper) = (None, Vec::new(), None, None);
+        let mut terms = None;
+        let mut pins = Vec::new();
+        let mut token = None;
+        let mut helper = None;
         for pair in query.split('&') {
             let (name, value) = pair.split_once('=')?;
             match name {

@@ -28,7 +28,8 @@ fn correct(candidate: u32) -> u64 {
 fn main() -> Result<(), Box<dyn Error>> {
     // A score is a count of records: changing one record moves it by at most 1, exactly.
     let scale = ScoreScale::per_record(1, RECORDS)?;
-    let (candidate, value) = (Epsilon::new(0.5)?, Epsilon::new(0.5)?);
+    let candidate = Epsilon::new(0.5)?;
+    let value = Epsilon::new(0.5)?;
     let mechanism = WorstCase::new(CANDIDATES, scale, candidate, value, FailureRule::Abort)?;
     let events = mechanism.events();
     let delta: f64 = events.iter().filter_map(loss).map(|(_, delta)| delta).sum();
@@ -49,11 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut ledger = Ledger::open_secret(&folder.join("ledger.jsonl"), &terms, &options)?;
     let source = &mut entropy::system()?;
-    let (mut state, mut levels, mut order) = (
-        PublisherState::new(),
-        [0; CANDIDATES as usize],
-        [0; CANDIDATES as usize],
-    );
+    let mut state = PublisherState::new();
+    let mut levels = [0; CANDIDATES as usize];
+    let mut order = [0; CANDIDATES as usize];
     let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order)?;
     for candidate in 0..CANDIDATES {
         let score = Score::Sum(correct(candidate));

@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn two_sources_are_different_and_secret() {
-        let (mut a, mut b) = (system().unwrap(), system().unwrap());
+        let mut a = system().unwrap();
+        let mut b = system().unwrap();
         assert_ne!(a.word().unwrap(), b.word().unwrap());
         assert_eq!(a.kind(), SourceKind::Secret);
         assert_ne!(name().unwrap(), name().unwrap());

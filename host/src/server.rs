@@ -230,13 +230,15 @@ where
                 },
                 last,
             )) => {
-                let (releases, charges) = (state.releases(), ledger.mark().charges());
+                let releases = state.releases();
+                let charges = ledger.mark().charges();
                 if mark.charges() < u64::from(releases) || !ledger.holds(&mark)? {
                     return Err(HostError::OtherLedger { releases, charges });
                 }
                 method.restore(kept)?;
                 if took_place {
-                    let (found, expected) = (last.len(), method.broadcast_len());
+                    let found = last.len();
+                    let expected = method.broadcast_len();
                     if found != expected {
                         return Err(HostError::NoVectors { found, expected });
                     }
@@ -277,7 +279,8 @@ where
     /// state, broadcast and charge durable in one step, with [`Deferred`](crate::ledger::Deferred),
     /// and syncs the ledger afterwards.
     pub fn stored(&self) -> StoredServer<&ServerState, M::Stored> {
-        let (mark, method) = (self.ledger.mark(), self.method.stored());
+        let mark = self.ledger.mark();
+        let method = self.method.stored();
         StoredServer {
             state: &self.state,
             mark,

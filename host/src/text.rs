@@ -3,7 +3,8 @@
 /// An error and its causes in one line, separated by colons. A cause that the line already ends
 /// with is not repeated.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let (mut line, mut cause) = (error.to_string(), error.source());
+    let mut line = error.to_string();
+    let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
         if !line.ends_with(&text) {
@@ -59,7 +60,8 @@ pub fn commented(line: &str) -> String {
 /// The admissible name nearest to a misspelt one, if one is near.
 pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| {
-        let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
+        let a: Vec<char> = name.chars().collect();
+        let b: Vec<char> = other.chars().collect();
         let mut row: Vec<usize> = (0..=b.len()).collect();
         for i in 1..=a.len() {
             let mut diagonal = std::mem::replace(&mut row[0], i);

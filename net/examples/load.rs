@@ -114,10 +114,8 @@ async fn handshakes() -> Result<(), Failed> {
         1,
         announced,
     )?;
-    let (identity, listener) = (
-        Identity::generate()?,
-        TcpListener::bind(("127.0.0.1", 0)).await?,
-    );
+    let identity = Identity::generate()?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?.to_string();
     let (requests, _queue) = mpsc::channel(1);
     let everybody = Limits::default().connections;
@@ -137,18 +135,14 @@ async fn handshakes() -> Result<(), Failed> {
         counts: Arc::new(Counts::default()),
     };
     tokio::spawn(door::serve(listener, keys::always(&identity)?, door));
-    let (start, count, pins) = (
-        Instant::now(),
-        Arc::new(AtomicU64::new(0)),
-        [identity.fingerprint()?],
-    );
+    let start = Instant::now();
+    let count = Arc::new(AtomicU64::new(0));
+    let pins = [identity.fingerprint()?];
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..CALLERS {
-        let (tls, address, count) = (
-            Identity::generate()?.client(&pins)?,
-            address.clone(),
-            count.clone(),
-        );
+        let tls = Identity::generate()?.client(&pins)?;
+        let address = address.clone();
+        let count = count.clone();
         callers.spawn(async move {
             while start.elapsed() < HANDSHAKES {
                 let mut link = Link::new(&address, 1, tls.clone(), Duration::from_secs(1));
@@ -186,7 +180,8 @@ impl Place {
     fn serve(what: &str, more: &[&str]) -> Result<Place, Failed> {
         let path = std::env::temp_dir().join(format!("sordino-net-load-{}", std::process::id()));
         std::fs::create_dir_all(&path)?;
-        let (folder, counter) = (path.join("server"), path.join("counter"));
+        let folder = path.join("server");
+        let counter = path.join("counter");
         let port = std::net::TcpListener::bind(("127.0.0.1", 0))?
             .local_addr()?
             .port();
@@ -323,11 +318,13 @@ async fn campaign(contributors: u32) -> Result<(), Failed> {
                          [parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n[parameters.width]\nlow = 0\nhigh = 1\n";
     let space = std::env::temp_dir().join(format!("sordino-net-load-{}.toml", std::process::id()));
     std::fs::write(&space, SPACE)?;
-    let (count, releases) = (contributors.to_string(), RELEASES.to_string());
+    let count = contributors.to_string();
+    let releases = RELEASES.to_string();
     let usual = ["--epsilon", "1", "--deadline", "30m", "--close-early"];
     let more = [&usual[..], &["--agents", &count, "--releases", &releases]].concat();
     let place = Place::serve(&space.display().to_string(), &more)?;
-    let (mut sites, start) = (tokio::task::JoinSet::new(), Instant::now());
+    let mut sites = tokio::task::JoinSet::new();
+    let start = Instant::now();
     for invitation in place.invitations(contributors)? {
         let folder = place.path.join(format!("site-{}", invitation.slot));
         let joining = Joining {
@@ -356,7 +353,9 @@ async fn campaign(contributors: u32) -> Result<(), Failed> {
             join(&joining, loss).await
         });
     }
-    let (mut given, mut server, mut most) = (0, 0.0, 0);
+    let mut given = 0;
+    let mut server = 0.0;
+    let mut most = 0;
     while let Some(joined) = tokio::time::timeout(CAMPAIGN, sites.join_next()).await? {
         given += joined??.given.len();
         // It may be over before the last sites have written their files.

@@ -65,7 +65,8 @@ fn end(campaign: &Campaign, terms: &Terms) -> Result<String, Box<dyn std::error:
     };
     let first = terms.agreement.protocol.initial_points() as usize;
     let points: Vec<f32> = campaign.coordinates().iter().map(|x| *x as f32).collect();
-    let (landmarks, dim) = (campaign.context().landmarks(), terms.agreement.dim as usize);
+    let landmarks = campaign.context().landmarks();
+    let dim = terms.agreement.dim as usize;
     let value = |place: usize| {
         1.0 - points[place * dim..(place + 1) * dim]
             .iter()
@@ -86,14 +87,13 @@ fn end(campaign: &Campaign, terms: &Terms) -> Result<String, Box<dyn std::error:
         .iter()
         .map(|place| f64::from(-value(*place)))
         .collect();
-    let (mut storage, mut scratch) = (
-        vec![0.0; own_points_len(first, m)],
-        vec![0.0; own_points_scratch_len(first, m)],
-    );
+    let mut storage = vec![0.0; own_points_len(first, m)];
+    let mut scratch = vec![0.0; own_points_scratch_len(first, m)];
     let own = OwnPoints::compute(site, &own, &values, &mut storage, &mut scratch)?;
     let mut told = Frame::leaf();
     for release in 0..protocol.releases() {
-        let (mut opening, mut upload) = (vec![0.0; opening_len(m)], vec![0.0; m + 1]);
+        let mut opening = vec![0.0; opening_len(m)];
+        let mut upload = vec![0.0; m + 1];
         made_up::opening(release, &mut opening);
         own.contribution(&Opening::read(&opening)?, &mut scratch, &mut upload)?;
         told.scalars(&upload);
@@ -103,7 +103,8 @@ fn end(campaign: &Campaign, terms: &Terms) -> Result<String, Box<dyn std::error:
     made_up::file(landmarks, m, &mut numbers);
     let mut factor = vec![0f32; attach_len(m)];
     let prior = PublicPrior::attach(PriorNumbers::read(dim, &numbers)?, &mut factor)?;
-    let (capacity, settings) = (first + QUESTIONS, NewcomerSettings::default());
+    let capacity = first + QUESTIONS;
+    let settings = NewcomerSettings::default();
     let storage = vec![0f32; storage_len(m, capacity, 1)];
     let mut search = Newcomer::new(&points, dim, Some(&prior), settings, capacity, storage)?;
     for number in 0..capacity {

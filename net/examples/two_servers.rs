@@ -44,8 +44,11 @@ fn main() -> Result<(), Failed> {
     let sites: u32 = std::env::args()
         .nth(1)
         .map_or(Ok(10_000), |count| count.parse())?;
-    let (mut alone, mut leader, mut helper) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut telling, mut enrolment) = (Vec::new(), Vec::new());
+    let mut alone = Vec::new();
+    let mut leader = Vec::new();
+    let mut helper = Vec::new();
+    let mut telling = Vec::new();
+    let mut enrolment = Vec::new();
     let mut bytes = [0; 2];
     for time in 0..TIMES {
         // In turn, on the same machine within seconds.
@@ -225,7 +228,8 @@ fn one_server(sites: u32, place: &Path) -> Result<(f64, usize), Failed> {
     let frames =
         (0..sites).map(|agent| frame(header(&terms, agent, numbers), &vector(&terms, agent)));
     let frames: Vec<_> = frames.collect::<Result<_, _>>()?;
-    let (start, mut read) = (now()?, vec![0.0; numbers]);
+    let start = now()?;
+    let mut read = vec![0.0; numbers];
     for frame in &frames {
         let (header, payload) = wire::decode(frame, numbers as u32)?;
         payload.read(&mut read)?;
@@ -267,7 +271,8 @@ fn secret(agent: u32) -> SecretKey {
 
 /// Messages of all sites, as they encode and mask them themselves.
 fn messages(terms: &Terms, helper: &SecretKey) -> Result<Vec<Vec<u8>>, Failed> {
-    let (agreement, public) = (&terms.agreement, helper.public_key());
+    let agreement = &terms.agreement;
+    let public = helper.public_key();
     let mut hosted = CampaignParty::new(terms)?.hosted()?;
     let mut releases = hosted.estimator()?;
     releases.prepare(0)?;
@@ -275,18 +280,14 @@ fn messages(terms: &Terms, helper: &SecretKey) -> Result<Vec<Vec<u8>>, Failed> {
     let modulus = Modulus::of(&encoding).ok_or("no release")?;
     let message = |agent: u32| {
         let numbers = &vector(terms, agent)[..];
-        let (mut integers, mut hidden) = (
-            vec![0; numbers.len()],
-            vec![0; modulus.hidden_len(numbers.len())],
-        );
-        let (contribution, mut attempts) = (
-            Contribution {
-                epoch: 0,
-                encoding: &encoding,
-                numbers,
-            },
-            Attempts::new(agreement.digest()),
-        );
+        let mut integers = vec![0; numbers.len()];
+        let mut hidden = vec![0; modulus.hidden_len(numbers.len())];
+        let contribution = Contribution {
+            epoch: 0,
+            encoding: &encoding,
+            numbers,
+        };
+        let mut attempts = Attempts::new(agreement.digest());
         let key = secret(agent).with_helper(&public)?;
         key.hide(
             contribution,
@@ -303,10 +304,8 @@ fn messages(terms: &Terms, helper: &SecretKey) -> Result<Vec<Vec<u8>>, Failed> {
 fn two_servers(sites: u32, place: &Path) -> Result<Two, Failed> {
     let terms = terms(sites, Trust::TwoServers)?;
     let mut host = opened(&terms, place, "leader")?;
-    let (run, numbers) = (
-        terms.agreement.digest(),
-        terms.agreement.protocol.upload_len(),
-    );
+    let run = terms.agreement.digest();
+    let numbers = terms.agreement.protocol.upload_len();
     let plan = shares::plan(&terms.agreement)?.ok_or("one server")?;
     let modulus = plan.modulus(0).ok_or("no release")?;
     let key = || SecretKey::new([1; 32]);
@@ -330,7 +329,9 @@ fn two_servers(sites: u32, place: &Path) -> Result<Two, Failed> {
         BTreeMap::new(),
         Some(place.join("agents.json")),
     )?;
-    let (mut told, mut telling, mut enrolment) = (Told::default(), 0.0, 0.0);
+    let mut told = Told::default();
+    let mut telling = 0.0;
+    let mut enrolment = 0.0;
     // Once in a run, and once more in the release that is measured: then nothing is left to tell.
     let tell = |told: &mut Told, set: &[Contributor]| -> Result<Option<Vec<u8>>, Failed> {
         let untold = told.untold(set);
@@ -378,7 +379,8 @@ fn two_servers(sites: u32, place: &Path) -> Result<Two, Failed> {
     let answer = desk.answer(&question)?;
     let helper = now()? - start;
     // The leader again.
-    let (start, mut sums) = (now()?, vec![0; numbers]);
+    let start = now()?;
+    let mut sums = vec![0; numbers];
     host.take(asked.open(&answer, &mut sums)?)?;
     let leader = before + now()? - start;
     Ok(Two {

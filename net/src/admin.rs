@@ -33,13 +33,12 @@ struct Admin {
 /// Prometheus' text format.
 async fn metrics(State(admin): State<Admin>) -> String {
     let watched = &admin.watched;
-    let (status, books) = (*watched.status.borrow(), watched.spent.read());
+    let status = *watched.status.borrow();
+    let books = watched.spent.read();
     let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
     let [fine, refused, later] = &admin.counts.requests;
-    let (protocol, enrolled) = (
-        &watched.agreement.protocol,
-        watched.enrolment.count() as f64,
-    );
+    let protocol = &watched.agreement.protocol;
+    let enrolled = watched.enrolment.count() as f64;
     let mut out = String::new();
     let mut head = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
         // Writing to a text cannot fail.

@@ -183,8 +183,10 @@ pub fn unit_box(scenario: &Scenario) -> Result<(), Inadmissible> {
 ///
 /// **Errors**: [`Inadmissible`], the first thing that is wrong.
 pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
-    let (protocol, announced) = (&terms.agreement.protocol, terms.agreement.announced);
-    let (cost, agents) = (cost(terms)?, protocol.agents());
+    let protocol = &terms.agreement.protocol;
+    let announced = terms.agreement.announced;
+    let cost = cost(terms)?;
+    let agents = protocol.agents();
     let epsilon_max = announced.epsilon_max.ok_or(Inadmissible::NoBudget)?;
     if !(epsilon_max > 0.0 && epsilon_max.is_finite()) {
         return Err(Inadmissible::Budget(epsilon_max));
@@ -192,7 +194,8 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     if !(2..=AGENTS_MAX).contains(&agents) {
         return Err(Inadmissible::Agents(agents));
     }
-    let (delta, most) = (announced.delta, served_delta(agents));
+    let delta = announced.delta;
+    let most = served_delta(agents);
     if !(delta > 0.0 && delta <= most) {
         return Err(Inadmissible::Delta {
             delta,
@@ -203,13 +206,15 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     if !(1..=DEADLINE_MS_MAX).contains(&announced.deadline_ms) {
         return Err(Inadmissible::Deadline(announced.deadline_ms));
     }
-    let (dim, points) = (terms.agreement.dim, terms.points());
+    let dim = terms.agreement.dim;
+    let points = terms.points();
     let distinct = distinct(&terms.candidates, dim as usize);
     if distinct != points {
         return Err(Inadmissible::Duplicates { points, distinct });
     }
     terms.bounded()?;
-    let (releases, planned) = (cost.fitting(epsilon_max, delta)?, cost.releases());
+    let releases = cost.fitting(epsilon_max, delta)?;
+    let planned = cost.releases();
     if releases == 0 {
         return Err(Inadmissible::NoRelease {
             most: epsilon_max,
@@ -225,10 +230,8 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
             all: cost.epsilon(planned, delta)?,
         });
     }
-    let (epsilon, epsilon_small) = (
-        cost.epsilon(releases, delta)?,
-        cost.epsilon(releases, DELTA_SMALL)?,
-    );
+    let epsilon = cost.epsilon(releases, delta)?;
+    let epsilon_small = cost.epsilon(releases, DELTA_SMALL)?;
     let epsilon_between = cost.between(releases, delta)?;
     Ok(Admitted {
         agents,

@@ -295,10 +295,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             },
         );
         best.map(|(number, entry)| {
-            let (point, named) = (
-                self.shared.point(entry[0].to_u32()),
-                self.shared.named(entry[0].to_u32()),
-            );
+            let point = self.shared.point(entry[0].to_u32());
+            let named = self.shared.named(entry[0].to_u32());
             Best {
                 number,
                 point,
@@ -458,7 +456,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         })?;
         let agent = self.standing().agent;
         Ok(next.map(|(candidate, number)| {
-            let (point, named) = (self.shared.point(candidate), self.shared.named(candidate));
+            let point = self.shared.point(candidate);
+            let named = self.shared.named(candidate);
             Query {
                 agent,
                 candidate,
@@ -501,7 +500,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let Some(query) = self.query()? else {
             return Ok(false);
         };
-        let (candidate, number) = (query.candidate, query.number);
+        let candidate = query.candidate;
+        let number = query.number;
         let y = T::from_f64(evaluate(query).await.map_err(AgentEnd::Evaluation)?);
         if let Some(watched) = &mut self.watched {
             watched.observed(candidate);

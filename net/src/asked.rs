@@ -78,7 +78,8 @@ impl Asked {
             epsilon_between,
             ..
         } = admission::admit(terms)?;
-        let (protocol, announced) = (&terms.agreement.protocol, terms.agreement.announced);
+        let protocol = &terms.agreement.protocol;
+        let announced = terms.agreement.announced;
         Ok(Asked {
             agents,
             agent: invitation.slot,

@@ -46,7 +46,8 @@ async fn hand_on(
     delay: Duration,
 ) -> std::io::Result<bool> {
     let mut far = TcpStream::connect(back).await?;
-    let (mut up, mut down) = ([0; 1024], [0; 1024]);
+    let mut up = [0; 1024];
+    let mut down = [0; 1024];
     while left > 0 {
         let moved = tokio::select! {
             read = near.read(&mut up) => {

@@ -135,7 +135,8 @@ impl Cost {
     ///
     /// **Errors**: [`AccountantError`].
     pub fn fitting(&self, epsilon_max: f64, delta: f64) -> Result<u32, AccountantError> {
-        let (mut fits, mut too_many) = (0, self.releases() + 1);
+        let mut fits = 0;
+        let mut too_many = self.releases() + 1;
         while fits + 1 < too_many {
             let middle = fits + (too_many - fits) / 2;
             if self.epsilon(middle, delta)? <= epsilon_max {

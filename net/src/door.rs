@@ -417,7 +417,8 @@ async fn counted(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
-    let (counts, longest) = (&door.counts, door.limits.wait_max + door.limits.patience);
+    let counts = &door.counts;
+    let longest = door.limits.wait_max + door.limits.patience;
     let response = tokio::time::timeout(longest, next.run(request)).await;
     let mut response =
         response.unwrap_or_else(|_elapsed| StatusCode::REQUEST_TIMEOUT.into_response());
@@ -434,12 +435,10 @@ async fn counted(
 /// Opens a door on a listener and serves until the task is dropped; `shown` is the key of the
 /// moment. An error of one connection ends that connection.
 pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
-    let (limits, counts, body_max, door) = (
-        door.limits,
-        door.counts.clone(),
-        door.body_max,
-        Arc::new(door),
-    );
+    let limits = door.limits;
+    let counts = door.counts.clone();
+    let body_max = door.body_max;
+    let door = Arc::new(door);
     let app = Router::new()
         .route("/v1/{run}/agreement", get(agreement))
         .route("/v1/{run}/prior.safetensors", get(file))
@@ -451,11 +450,11 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
         .layer(axum::middleware::from_fn_with_state(door.clone(), counted))
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(door.clone());
-    let (free, strangers) = (
-        Semaphore::new(limits.connections),
-        Semaphore::new(limits.strangers),
-    );
-    let (free, strangers, places) = (Arc::new(free), Arc::new(strangers), Places::default());
+    let free = Semaphore::new(limits.connections);
+    let strangers = Semaphore::new(limits.strangers);
+    let free = Arc::new(free);
+    let strangers = Arc::new(strangers);
+    let places = Places::default();
     let inside = Inside {
         places,
         strangers,
@@ -473,7 +472,9 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
             continue;
         };
         let acceptor = TlsAcceptor::from(shown.borrow().clone());
-        let (app, counts, inside) = (app.clone(), counts.clone(), inside.clone());
+        let app = app.clone();
+        let counts = counts.clone();
+        let inside = inside.clone();
         tokio::spawn(async move {
             let _permit = permit;
             if connection(tcp, acceptor, app, limits, inside)

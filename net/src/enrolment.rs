@@ -205,7 +205,9 @@ impl Enrolment {
             lists.masks.extend(masks.map(|masks| (slot, masks)));
             lists.used.extend(token);
         }
-        let (folder, lists, trust) = (Some(folder.to_owned()), Mutex::new(lists), Trust::OneServer);
+        let folder = Some(folder.to_owned());
+        let lists = Mutex::new(lists);
+        let trust = Trust::OneServer;
         let enrolment = Enrolment {
             folder,
             lists,
@@ -574,7 +576,8 @@ fn readable<V: for<'de> Deserialize<'de>>(
         Err(error) => return Err(error.into()),
     };
     let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
-    let (mut found, mut broken) = (Vec::new(), None);
+    let mut found = Vec::new();
+    let mut broken = None;
     for (i, line) in whole.lines().enumerate() {
         match serde_json::from_str(line) {
             Ok(value) => found.push(value),

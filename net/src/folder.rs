@@ -287,7 +287,8 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError::File`], [`FolderError::Round`] if the file is not a number.
     pub fn since_the_last(&self) -> Result<Duration, FolderError> {
-        let (path, now) = (self.path.join(LAST), SystemTime::now());
+        let path = self.path.join(LAST);
+        let now = SystemTime::now();
         let now = now
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
@@ -314,7 +315,8 @@ impl Folder {
     /// **Errors**: [`FolderError`].
     pub fn publish(&self, file: PriorFile) -> Result<Bytes, FolderError> {
         let path = self.path.join(PRIOR);
-        let (digest, signer) = (file.digest(), self.keys.present.fingerprint()?);
+        let digest = file.digest();
+        let signer = self.keys.present.fingerprint()?;
         let is_there =
             |there: &PriorFile| there.digest() == digest && there.signer() == Some(signer);
         // A signature differs each time: what was fetched once stays what is fetched.

@@ -90,7 +90,10 @@ impl FromStr for Invitation {
         let slot = slot
             .parse()
             .map_err(|_| NoInvitation("the slot is not a number"))?;
-        let (mut terms, mut pins, mut token, mut helper) = (None, Vec::new(), None, None);
+        let mut terms = None;
+        let mut pins = Vec::new();
+        let mut token = None;
+        let mut helper = None;
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("terms", value)) => terms = from_hex(value).map(Digest),

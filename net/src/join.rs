@@ -98,7 +98,8 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     joining: &Joining,
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {
-    let (folder, invitation) = (&joining.folder, &joining.invitation);
+    let folder = &joining.folder;
+    let invitation = &joining.invitation;
     // It holds what was observed.
     create_folders_privately(folder)?;
     let Some(_lock) = lock_folder(folder)? else {
@@ -186,7 +187,8 @@ async fn agree(
     if let Some(most) = joining.delta_max.filter(|most| !(delta <= *most)) {
         return Err(JoinError::Delta { delta, most });
     }
-    let (slot, pins) = (joining.invitation.slot, &joining.invitation.pins);
+    let slot = joining.invitation.slot;
+    let pins = &joining.invitation.pins;
     let key = pins
         .iter()
         .map(|pin| pin.to_string())
@@ -336,7 +338,8 @@ impl Attempts {
             return Ok(false);
         }
         if !std::mem::replace(&mut self.said, true) {
-            let (address, slot) = (&invitation.address, invitation.slot);
+            let address = &invitation.address;
+            let slot = invitation.slot;
             note(&format!(
                 "agent {slot}: waiting for the server at {address}, tried again at least every 10 s: {}",
                 chain(&error)
@@ -356,7 +359,8 @@ async fn enrolled(
     masks: Option<&PublicKey>,
     is_over: bool,
 ) -> Result<bool, JoinError> {
-    let (invitation, mut attempts) = (&joining.invitation, Attempts::new(is_over));
+    let invitation = &joining.invitation;
+    let mut attempts = Attempts::new(is_over);
     while let Err(error) = link
         .enrol_with(invitation.slot, invitation.token.as_ref(), masks)
         .await
@@ -421,7 +425,8 @@ fn joined<T: Number, P: Party<T>>(agent: &HostAgent<T, P>) -> Result<Joined, Joi
         observations,
         ..
     } = agent.standing();
-    let (given, chain) = (agent.given().to_vec(), agent.exchange().have().chain);
+    let given = agent.given().to_vec();
+    let chain = agent.exchange().have().chain;
     Ok(Joined {
         agent: slot,
         given,
@@ -434,7 +439,8 @@ fn joined<T: Number, P: Party<T>>(agent: &HostAgent<T, P>) -> Result<Joined, Joi
 
 /// Who this agent is: what its certificate says, or a key of its own.
 fn identity(joining: &Joining) -> Result<Identity, JoinError> {
-    let (invitation, own) = (&joining.invitation, joining.folder.join("agent.key"));
+    let invitation = &joining.invitation;
+    let own = joining.folder.join("agent.key");
     match (&invitation.token, &joining.certified) {
         (Some(_), None) => Ok(Identity::open(&own)?),
         (Some(_), Some(_)) => Err(JoinError::TokenAndCertificate),
@@ -442,10 +448,8 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
             name: authority::name_of(invitation.deployment, invitation.slot),
         }),
         (None, Some(certified)) => {
-            let (identity, path) = (
-                Identity::certified(certified)?,
-                certified.certificate.clone(),
-            );
+            let identity = Identity::certified(certified)?;
+            let path = certified.certificate.clone();
             let own = identity.chain().first().ok_or(IdentityError::Signature)?;
             match authority::slot_named(own, invitation.deployment) {
                 Ok(slot) if slot == invitation.slot => Ok(identity),
@@ -467,14 +471,16 @@ async fn terms(
     link: &mut Link,
     is_over: bool,
 ) -> Result<Option<Terms>, JoinError> {
-    let (path, invitation) = (joining.folder.join("terms.bin"), &joining.invitation);
+    let path = joining.folder.join("terms.bin");
+    let invitation = &joining.invitation;
     match read_bounded(&path, TERMS_BYTES_MAX) {
         Ok(bytes) => {
             let begun = Terms::from_bytes(&bytes, None)?;
             if begun.digest() == invitation.terms {
                 return Ok(Some(begun));
             }
-            let (found, expected) = (begun.digest(), invitation.terms);
+            let found = begun.digest();
+            let expected = invitation.terms;
             // A server that cannot be reached leaves no more to say than this.
             let now = link
                 .terms()

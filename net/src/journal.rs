@@ -272,7 +272,9 @@ pub fn read<E: From<JournalError>>(
 ) -> Result<(), E> {
     let file: File =
         open_regular(path, OpenOptions::new().read(true)).map_err(JournalError::from)?;
-    let (mut reader, mut mark, mut line) = (BufReader::new(file), Mark::default(), Vec::new());
+    let mut reader = BufReader::new(file);
+    let mut mark = Mark::default();
+    let mut line = Vec::new();
     let wrong = |line, what| JournalError::Line {
         path: path.to_owned(),
         line,
@@ -290,7 +292,8 @@ pub fn read<E: From<JournalError>>(
             .read_until(b'\n', &mut line)
             .map_err(|error| JournalError::from(io(error)))?;
         if line.is_empty() {
-            let (found, expected) = (mark.lines, until.lines);
+            let found = mark.lines;
+            let expected = until.lines;
             return Err(JournalError::Short {
                 path: path.to_owned(),
                 found,
@@ -342,7 +345,8 @@ fn frames_behind(path: &Path, mut mark: Mark) -> Result<u32, JournalError> {
     };
     let mut reader = BufReader::new(open_regular(path, OpenOptions::new().read(true))?);
     reader.seek(SeekFrom::Start(mark.bytes)).map_err(io)?;
-    let (mut frames, mut line) = (0, Vec::new());
+    let mut frames = 0;
+    let mut line = Vec::new();
     loop {
         line.clear();
         reader

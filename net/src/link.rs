@@ -98,7 +98,8 @@ pub struct Link {
 impl Link {
     /// A link that is not connected yet. `wait` is how long a question may be kept waiting.
     pub fn new(address: &str, deployment: u64, tls: Arc<ClientConfig>, wait: Duration) -> Self {
-        let (address, run) = (address.to_owned(), format!("{deployment:016x}"));
+        let address = address.to_owned();
+        let run = format!("{deployment:016x}");
         Link {
             address,
             run,
@@ -300,10 +301,8 @@ impl Link {
         masks: Option<&PublicKey>,
     ) -> Result<(), LinkError> {
         let path = format!("/v1/{}/enrol/{slot}", self.run);
-        let (token, masks) = (
-            token.map_or(&[][..], |token| token),
-            masks.map_or(&[][..], |masks| &masks.0),
-        );
+        let token = token.map_or(&[][..], |token| token);
+        let masks = masks.map_or(&[][..], |masks| &masks.0);
         let body = Bytes::from([token, masks].concat());
         let answered = self
             .request(Method::POST, &path, HeaderMap::new(), body, 1 << 10)

@@ -50,7 +50,8 @@ impl Spent {
         } else {
             ledger.spent().map_or(f64::INFINITY, |spent| spent.epsilon)
         };
-        let (epsilon_max, charges) = (ledger.terms().epsilon_max, ledger.len());
+        let epsilon_max = ledger.terms().epsilon_max;
+        let charges = ledger.len();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Books {
             epsilon,
             epsilon_max,
@@ -128,7 +129,9 @@ fn rounded_up(epsilon: f64) -> String {
 
 /// The line of one moment.
 pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: usize) -> String {
-    let (round, answered, closes) = (status.round, status.answered, spoken(status.closes_in_ms));
+    let round = status.round;
+    let answered = status.answered;
+    let closes = spoken(status.closes_in_ms);
     // Never less than was spent.
     let epsilon = rounded_up(books.epsilon);
     let of = books
@@ -167,7 +170,8 @@ fn is_worth_a_line(
     enrolled: usize,
     last: &Last,
 ) -> bool {
-    let (all_there, all_answered) = (agents as usize, agents);
+    let all_there = agents as usize;
+    let all_answered = agents;
     status.round != last.round
         || (enrolled == all_there && last.enrolled != all_there)
         || (status.answered == all_answered && last.answered != all_answered)
@@ -183,8 +187,10 @@ pub async fn tell(
     spent: Spent,
     enrolment: Arc<Enrolment>,
 ) {
-    let (agents, rounds) = (agreement.protocol.agents(), agreement.protocol.epochs());
-    let (mut told, mut held): (Option<Last>, u64) = (None, 0);
+    let agents = agreement.protocol.agents();
+    let rounds = agreement.protocol.epochs();
+    let mut told: Option<Last> = None;
+    let mut held: u64 = 0;
     // Before the first announcement there is no round to tell of.
     if status.changed().await.is_err() {
         return;
@@ -193,7 +199,8 @@ pub async fn tell(
         if let Err(error) = enrolment.refresh() {
             note(&chain(&error));
         }
-        let (now, enrolled) = (*status.borrow_and_update(), enrolment.count());
+        let now = *status.borrow_and_update();
+        let enrolled = enrolment.count();
         if std::mem::replace(&mut held, now.held) < now.held {
             note(&format!(
                 "round {} is held: {} of at least {} agents have answered; nothing is released or charged, and the round stays open for \

@@ -138,7 +138,8 @@ pub fn write(
             address: address.to_owned(),
         });
     }
-    let (mut secret, mut seed) = ([0; 32], [0; 8]);
+    let mut secret = [0; 32];
+    let mut seed = [0; 8];
     getrandom::fill(&mut secret)?;
     getrandom::fill(&mut seed)?;
     let seed = RunSeed::new(u64::from_le_bytes(seed), 0);
@@ -215,7 +216,8 @@ impl Site {
         if features > FEATURES_MAX {
             return Err(ProvisionError::Features { features });
         }
-        let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
+        let landmarks = campaign.context().landmarks();
+        let points = campaign.coordinates();
         let follows = Follows {
             minimises: campaign.publication().goal == Goal::Minimize,
             parameters: campaign.publication().space.parameters().len() as u32,

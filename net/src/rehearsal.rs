@@ -125,7 +125,8 @@ pub async fn rehearse_own(
         .handed_in(method)
         .map_err(DriverError::from)?
         .ok_or(RehearsalError::NotOwn(method))?;
-    let (all, family) = (own.scenario(), own.family(&Executing::default())?);
+    let all = own.scenario();
+    let family = own.family(&Executing::default())?;
     let scenario = all.of(method);
     let mut outcomes = Vec::new();
     for (run, options) in runs(all, &options)? {
@@ -205,8 +206,9 @@ impl World<'_> {
             run,
             functions,
         } = self;
-        let (candidates, dim, deployment) =
-            (functions.candidates(), functions.dim(), deployment()?);
+        let candidates = functions.candidates();
+        let dim = functions.dim();
+        let deployment = deployment()?;
         if !method.is_campaign() {
             return Ok(Terms::of_run(
                 scenario, *method, *run, candidates, dim, deployment, announced,
@@ -216,10 +218,8 @@ impl World<'_> {
             return Err(TermsError::Scalar.into());
         }
         let campaign = campaign_of(scenario, *method, candidates, dim)?;
-        let (designed, asked) = (
-            campaign.protocol().config.design_len(),
-            scenario.federation.initial_points,
-        );
+        let designed = campaign.protocol().config.design_len();
+        let asked = scenario.federation.initial_points;
         if designed != asked as usize {
             return Err(RehearsalError::Design { designed, asked });
         }
@@ -292,10 +292,8 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     {
         return Err(RehearsalError::DeviceMethod(base.method));
     }
-    let (deadline_ms, slots) = (
-        options.deadline.as_millis() as u64,
-        steps_max(&terms.agreement.protocol),
-    );
+    let deadline_ms = options.deadline.as_millis() as u64;
+    let slots = steps_max(&terms.agreement.protocol);
     let (mut place, listener) = Place::open(terms, &options).await?;
     let second = Second::open(terms, base, &mut place, options.chaos).await?;
     let helper = second.as_ref().map(|second| second.key);
@@ -336,7 +334,8 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
         deadline_ms,
         beside,
     );
-    let (stop, nobody) = (AtomicBool::new(false), &());
+    let stop = AtomicBool::new(false);
+    let nobody = &();
     let around = Surroundings {
         progress: nobody,
         journal: None,
@@ -349,7 +348,8 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
         finished = running => finished,
         error = first_failure(&mut agents) => return Err(error),
     };
-    let (failed, round_times) = (network.failed.take(), std::mem::take(&mut network.times));
+    let failed = network.failed.take();
+    let round_times = std::mem::take(&mut network.times);
     drop(network);
     let run = finished.map_err(|error| failed.unwrap_or(RehearsalError::Driver(error)))?;
     tokio::select! {

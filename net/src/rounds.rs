@@ -247,7 +247,9 @@ impl Rounds {
         if self.present >= self.needed {
             return false;
         }
-        let (now, present, needed) = (self.now(), self.present, self.needed);
+        let now = self.now();
+        let present = self.present;
+        let needed = self.needed;
         self.status.send_modify(|status| {
             (status.held, status.present, status.needed) = (status.held + 1, present, needed)
         });
@@ -283,7 +285,8 @@ impl Rounds {
         mut take: impl FnMut(&Upload<'_>) -> Taken,
     ) -> Result<bool, Stop> {
         loop {
-            let (now, due) = (self.now(), self.due());
+            let now = self.now();
+            let due = self.due();
             let Due::At(deadline) = due else {
                 if due == Due::Close && self.holds(length_ms) {
                     continue;
@@ -334,10 +337,8 @@ impl Rounds {
         self.exchange.close();
         let mut work = std::pin::pin!(work);
         loop {
-            let (expires, until) = (
-                self.expiry.is_some(),
-                self.expiry.unwrap_or_else(Instant::now),
-            );
+            let expires = self.expiry.is_some();
+            let until = self.expiry.unwrap_or_else(Instant::now);
             tokio::select! {
                 done = &mut work => return Ok(done),
                 request = self.requests.recv() => {
@@ -491,7 +492,8 @@ impl Rounds {
         if (header.len > 0 && header.scalar != self.scalar)
             || (header.len != 0 && header.len != self.numbers_max)
         {
-            let (len, scalar) = (header.len, header.scalar);
+            let len = header.len;
+            let scalar = header.scalar;
             return Given::Refused(WireError::Payload { scalar, len }.to_string());
         }
         if self.is_shared && header.len > 0 {
@@ -532,12 +534,15 @@ impl Rounds {
     }
 
     fn tell(&mut self) {
-        let (round, answered, now) = (self.exchange.round(), self.exchange.answered(), self.now());
+        let round = self.exchange.round();
+        let answered = self.exchange.answered();
+        let now = self.now();
         let closes_in_ms = match self.exchange.due(now) {
             Due::At(deadline) => deadline.since(now),
             _ => 0,
         };
-        let (open_for_ms, waiting) = (now.since(self.opened), self.parked.len() as u32);
+        let open_for_ms = now.since(self.opened);
+        let waiting = self.parked.len() as u32;
         self.status.send_modify(|status| {
             (status.round, status.answered, status.closes_in_ms) = (round, answered, closes_in_ms);
             (status.open_for_ms, status.waiting) = (open_for_ms, waiting);

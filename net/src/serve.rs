@@ -122,7 +122,8 @@ async fn serve_in<T: Number, P: Served<T>>(
     let mut beside = tokio::task::JoinSet::new();
     let (show, shown) = watch::channel(folder.keys.present.server()?);
     beside.spawn(door::serve(listener, shown, door));
-    let (keys, present) = (folder.path().to_owned(), folder.keys.present.fingerprint()?);
+    let keys = folder.path().to_owned();
+    let present = folder.keys.present.fingerprint()?;
     beside.spawn(async move { keys::follow(&keys, present, show, progress::told_of_key).await });
     beside.spawn(progress::tell(
         rounds.status(),
@@ -289,10 +290,8 @@ async fn all_rounds<T: Number, P: Served<T>>(
         spent,
         ..
     } = around;
-    let (announced, protocol) = (
-        folder.terms.agreement.announced,
-        &folder.terms.agreement.protocol,
-    );
+    let announced = folder.terms.agreement.announced;
+    let protocol = &folder.terms.agreement.protocol;
     let last = protocol.epochs();
     let mut planned: Option<Planned> = None;
     let mut announcing = Instant::now();

@@ -51,7 +51,8 @@ pub fn plan(agreement: &Agreement) -> Result<Option<HelperPlan>, GaussianError> 
             &campaign.noise_multipliers,
         ),
     };
-    let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
+    let agents = agreement.protocol.agents();
+    let numbers = agreement.protocol.upload_len();
     HelperPlan::new(
         agreement.digest(),
         agents,
@@ -159,7 +160,8 @@ mod tests {
 
     #[test]
     fn a_message_is_cut_behind_its_frame_and_no_shorter() {
-        let (kind, scalar) = (Kind::Upload, ScalarTag::F64);
+        let kind = Kind::Upload;
+        let scalar = ScalarTag::F64;
         let header = Header {
             version: VERSION,
             kind,

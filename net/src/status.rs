@@ -167,7 +167,8 @@ impl Watched {
     /// Writes the standing into the folder whenever it has changed, and now and then: whoever reads
     /// it sees that the server runs.
     pub async fn keep(self) {
-        let (mut written, mut told): (Option<Standing>, bool) = (None, false);
+        let mut written: Option<Standing> = None;
+        let mut told: bool = false;
         loop {
             let now = self.standing();
             let is_due = written.as_ref().is_none_or(|before| {
@@ -179,7 +180,8 @@ impl Watched {
                 same != *before || now.written_at >= before.written_at + WRITTEN_AGAIN
             });
             if is_due {
-                let (folder, standing) = (self.folder.clone(), now.clone());
+                let folder = self.folder.clone();
+                let standing = now.clone();
                 let done = tokio::task::spawn_blocking(move || standing.write(&folder)).await;
                 // A full disk must not end a server over this.
                 if let (Ok(Err(error)), false) = (done, told) {

@@ -233,7 +233,8 @@ impl Terms {
 
     /// What a method of somebody's own is rehearsed under. Nobody serves or joins it.
     pub fn of_own(agreement: Agreement, candidates: &[f64]) -> Self {
-        let (landmarks, publication) = (Vec::new(), String::new());
+        let landmarks = Vec::new();
+        let publication = String::new();
         Terms {
             agreement,
             candidates: candidates.to_vec(),
@@ -252,7 +253,8 @@ impl Terms {
         announced: Announced,
     ) -> Result<Self, TermsError> {
         let context = campaign.context();
-        let (dim, candidates) = (context.encoding().dim(), campaign.coordinates().to_vec());
+        let dim = context.encoding().dim();
+        let candidates = campaign.coordinates().to_vec();
         let agreement = Agreement {
             protocol: Protocol::Campaign(campaign.protocol().clone()),
             candidates: digest_of(&candidates, dim)?,
@@ -261,7 +263,8 @@ impl Terms {
             deployment,
             announced,
         };
-        let (landmarks, publication) = (context.landmarks().to_vec(), campaign.text().to_owned());
+        let landmarks = context.landmarks().to_vec();
+        let publication = campaign.text().to_owned();
         Ok(Terms {
             agreement,
             candidates,
@@ -373,10 +376,8 @@ impl Terms {
             Protocol::Own(_) => return Err(TermsError::Method),
             Protocol::Campaign(campaign) => {
                 campaign.check()?;
-                let (m, n) = (
-                    campaign.config.features() as f64,
-                    campaign.config.design_len() as f64,
-                );
+                let m = campaign.config.features() as f64;
+                let n = campaign.config.design_len() as f64;
                 let designs = f64::from(campaign.config.parameters().designs);
                 few(self
                     .points()
@@ -385,16 +386,16 @@ impl Terms {
             }
         };
         prior.check()?;
-        let (m, n) = (prior.config.features(), prior.config.design_len());
-        let (designs, observations) = (
-            prior.config.parameters().designs as usize,
-            n + prior.rounds as usize,
-        );
+        let m = prior.config.features();
+        let n = prior.config.design_len();
+        let designs = prior.config.parameters().designs as usize;
+        let observations = n + prior.rounds as usize;
         few(self.points().saturating_mul(m))?;
         few(designs * n)?;
         // A factor of n(n + 1)/2 numbers for each model at most, beside the posterior.
         few(prior.models::<f64>().len() * observations * observations / 2 + 8 * m * m)?;
-        let (m, n) = (m as f64, n as f64);
+        let m = m as f64;
+        let n = n as f64;
         let work = designs as f64 * n * (2.5 * m * m + n * m) + 6.5 * m * m * m;
         little(work)
     }
@@ -476,10 +477,8 @@ impl Terms {
 
     /// Bytes of the longest request that an agent has a reason to send: an upload, or a token.
     pub fn upload_bytes_max(&self) -> usize {
-        let (numbers, protocol) = (
-            self.agreement.protocol.upload_len(),
-            &self.agreement.protocol,
-        );
+        let numbers = self.agreement.protocol.upload_len();
+        let protocol = &self.agreement.protocol;
         match shares::trust(protocol) {
             Trust::OneServer => frame_len_max(self.agreement.scalar, numbers).max(64),
             Trust::TwoServers => shares::message_len_max(numbers),
@@ -536,7 +535,8 @@ impl Terms {
     ///
     /// **Errors**: [`TermsError::Authority`].
     pub fn authority(&self) -> Result<Option<Arc<Authority>>, TermsError> {
-        let (run, agents) = (self.agreement.deployment, self.agreement.protocol.agents());
+        let run = self.agreement.deployment;
+        let agents = self.agreement.protocol.agents();
         let made = self
             .authority
             .as_deref()

@@ -110,7 +110,9 @@ impl Function {
 
 impl Oracle for Function {
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
-        let (function, asked, noisy) = (self.function.clone(), question.clone(), self.noisy);
+        let function = self.function.clone();
+        let asked = question.clone();
+        let noisy = self.noisy;
         let found = self
             .caller
             .call(move |py| call(function.bind(py), &asked, noisy));

@@ -183,7 +183,9 @@ impl Aggregator for Server {
         kept: &mut Vec<f64>,
         coins: &mut Stream,
     ) -> Vec<f64> {
-        let (party, before, seed) = (self.party.clone(), kept.clone(), coins.word());
+        let party = self.party.clone();
+        let before = kept.clone();
+        let seed = coins.word();
         let told: Vec<(u32, Vec<f64>)> = messages
             .iter()
             .map(|message| (message.agent, message.numbers.clone()))

@@ -70,7 +70,8 @@ impl Posterior {
         kernel: &str,
     ) -> PyResult<Self> {
         let shape = error::named("kernel", kernel, &KERNELS)?;
-        let (dim, observations) = (lengthscales.len(), values.len());
+        let dim = lengthscales.len();
+        let observations = values.len();
         if dim == 0 || count(&points, dim)? != observations {
             let said = format!(
                 "{} coordinates, {observations} values, {dim} lengthscales",
@@ -103,7 +104,8 @@ impl Posterior {
     fn moments(&self, py: Python<'_>, points: Vec<f64>) -> PyResult<(Vec<f64>, Vec<f64>)> {
         self.held(py, |engine| {
             let asked = count(&points, engine.dim())?;
-            let (mut mean, mut variance) = (vec![0.0; asked], vec![0.0; asked]);
+            let mut mean = vec![0.0; asked];
+            let mut variance = vec![0.0; asked];
             let mut scratch = vec![0.0; batch_scratch_len(engine.len())];
             engine
                 .posteriors(&points, &mut mean, &mut variance, &mut scratch)
@@ -121,7 +123,8 @@ impl Posterior {
                     format!("a joint draw at {asked} points; admissible: at most {DRAWN_MAX}");
                 return Err(error::InputError::new_err(said));
             }
-            let (mut factor, mut drawn) = (vec![0.0; packed_len(asked)], vec![0.0; asked]);
+            let mut factor = vec![0.0; packed_len(asked)];
+            let mut drawn = vec![0.0; asked];
             let mut scratch = vec![0.0; asked * engine.len() + asked];
             let stream = &mut Stream::from_seed(seed);
             joint::draw_exact(

@@ -22,7 +22,8 @@ fn now() -> Duration {
 
 /// Milliseconds of the fastest of many calls, and what it answered.
 fn fastest<R>(mut call: impl FnMut() -> R) -> (f64, R) {
-    let (mut best, mut answer) = (Duration::MAX, call());
+    let mut best = Duration::MAX;
+    let mut answer = call();
     for _ in 0..REPETITIONS {
         let start = now();
         answer = call();
@@ -52,10 +53,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             tolerance: 2e-6,
             cells_max: 1 << 24,
         };
-        let (loss, truth) = (
-            loss?.epsilon,
-            pld::epsilon(&[(event, rounds)], delta, &fine)?.epsilon,
-        );
+        let loss = loss?.epsilon;
+        let truth = pld::epsilon(&[(event, rounds)], delta, &fine)?.epsilon;
         let line = |name: &str, time: f64, loss: f64| {
             let accuracy = loss / truth - 1.0;
             println!(

@@ -23,7 +23,8 @@ struct Rounds(Instant);
 
 impl Progress for Rounds {
     fn advance(&self, step: &Step) {
-        let (round, seconds) = (step.round, self.0.elapsed().as_secs_f64());
+        let round = step.round;
+        let seconds = self.0.elapsed().as_secs_f64();
         if let Stage::Agents { done, of } = step.stage {
             eprint!("\r  round {round}, {seconds:.0} s, {done} of {of} agents are done      ");
         }
@@ -60,9 +61,11 @@ fn line(agents: u32, rounds: u32, workspace_bytes: Option<usize>) -> Result<(), 
         workspace_bytes,
         ..Options::default()
     };
-    let (wall, cpu) = (Instant::now(), cpu_seconds());
+    let wall = Instant::now();
+    let cpu = cpu_seconds();
     let result = federated::run(&scenario, &options, &Rounds(wall))?;
-    let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let wall = wall.elapsed().as_secs_f64();
+    let cpu = cpu_seconds() - cpu;
     // The initial round is a step too.
     let steps = f64::from(agents) * f64::from(rounds + 1);
     let digest = &result.first().ok_or("no method")?.digest.to_string()[..12];

@@ -109,10 +109,8 @@ pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
 
 #[allow(dead_code, reason = "the test of this example has a main of its own")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let (path, own) = (
-        std::env::args().nth(1).unwrap_or("rumours".into()),
-        own(&[])?,
-    );
+    let path = std::env::args().nth(1).unwrap_or("rumours".into());
+    let own = own(&[])?;
     if let Place::Open(folder, journal) = execute::begin_or_resume(Path::new(&path), &own, None)? {
         println!(
             "{}",

@@ -59,7 +59,8 @@ impl Objective for Oven {
             .1
             .stream(Party::Agent(agent), Purpose::Objective, 0)
             .unit::<f64>();
-        let (heat, time) = (x[0] - 0.65 + 0.1 * (off - 0.5), x[1] - 0.3);
+        let heat = x[0] - 0.65 + 0.1 * (off - 0.5);
+        let time = x[1] - 0.3;
         2.0 - 12.0 * heat * heat - 6.0 * (time + heat) * (time + heat)
     }
     /// Noise by its address: all methods of a run see the same.

@@ -54,7 +54,8 @@ impl Chooser for Sampler {
 /// What an agent's log says of its function: core's exact Gaussian process, with the scenario's
 /// kernel, noise and constant.
 fn posterior(sight: &Sight<'_>) -> Result<Gp, SurrogateError> {
-    let (ground, count) = (sight.ground, sight.log.len());
+    let ground = sight.ground;
+    let count = sight.log.len();
     let kernel = ground.kernel.build().expect("read from a scenario");
     let storage = vec![0.0; exact::storage_len(ground.dim, count)];
     let mut gp = ExactGp::new(kernel, ground.noise_variance, ground.dim, count, storage)?
@@ -68,7 +69,8 @@ fn posterior(sight: &Sight<'_>) -> Result<Gp, SurrogateError> {
 /// One function drawn from the posterior, at all these points jointly.
 fn draw(gp: &Gp, points: &[f64], coins: &mut Stream) -> Result<Vec<f64>, SurrogateError> {
     let count = points.len() / gp.dim();
-    let (mut factor, mut drawn) = (vec![0.0; packed_len(count)], vec![0.0; count]);
+    let mut factor = vec![0.0; packed_len(count)];
+    let mut drawn = vec![0.0; count];
     let mut scratch = vec![0.0; count * (gp.len() + 1)];
     joint::draw_exact(gp, points, coins, &mut factor, &mut scratch, &mut drawn)?;
     Ok(drawn)
@@ -85,10 +87,8 @@ pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
 
 #[allow(dead_code, reason = "the test of this example has a main of its own")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let (path, own) = (
-        std::env::args().nth(1).unwrap_or("sampler".into()),
-        own(&[])?,
-    );
+    let path = std::env::args().nth(1).unwrap_or("sampler".into());
+    let own = own(&[])?;
     if let Place::Open(folder, journal) = execute::begin_or_resume(Path::new(&path), &own, None)? {
         println!(
             "{}",

@@ -70,7 +70,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// The parts in order, then the whole run by the reference driver.
 fn measure(scenario: &Scenario) -> Result<[Duration; PARTS.len() + 1], Box<dyn std::error::Error>> {
     let mut times = [Duration::ZERO; PARTS.len() + 1];
-    let (start, seed) = (now(), RunSeed::new(scenario.seed, 0));
+    let start = now();
+    let seed = RunSeed::new(scenario.seed, 0);
     let family = world::load(scenario, None)?;
     let first = family.realize(seed);
     let shared = Arc::new(ScenarioContext::<f64>::new(

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use sordino_tests::fuzz::{TARGETS, search, targets};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut names, mut seconds, mut seed) = (Vec::new(), 60.0, 0);
+    let mut names = Vec::new();
+    let mut seconds = 60.0;
+    let mut seed = 0;
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = |words: &mut dyn Iterator<Item = String>| {

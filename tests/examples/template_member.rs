@@ -88,7 +88,8 @@ impl Keep for Forgetful {
 
 /// The ledger of one server, which admits everything.
 fn ledger(whose: &str) -> Outcome<Ledger> {
-    let (data, unit) = (format!("template, {whose}"), "agent".to_owned());
+    let data = format!("template, {whose}");
+    let unit = "agent".to_owned();
     let accounting = Accounting::Gaussian;
     Ok(Ledger::in_memory(&Terms {
         data,
@@ -112,15 +113,15 @@ struct Second {
 impl Second {
     fn new(run: Digest, protocol: &PriorProtocol) -> Outcome<Self> {
         let p = protocol.config.parameters();
-        let (len, multipliers) = (
-            protocol.config.contribution_len(),
-            &protocol.noise_multipliers,
-        );
+        let len = protocol.config.contribution_len();
+        let multipliers = &protocol.noise_multipliers;
         let plan = HelperPlan::new(run, p.agents, len, p.grid_exponent, multipliers)?;
-        let (own, secret) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
+        let own = SecretKey::new([1; 32]);
+        let secret = SecretKey::new([2; 32]);
         let mut keys: Vec<_> = (0..p.agents).map(|_| None).collect();
         keys[AGENT as usize] = Some(secret.with_agent(&own.public_key())?);
-        let (sources, ledger) = (SimulatedSources::of_helper(NOISE), ledger("helper")?);
+        let sources = SimulatedSources::of_helper(NOISE);
+        let ledger = ledger("helper")?;
         let helper = Helper::open(plan, keys, sources, ledger, Forgetful, None)?;
         Ok(Second {
             run,
@@ -140,10 +141,8 @@ impl Second {
         mut take: impl FnMut(Opened<'_>) -> Outcome,
     ) -> Outcome {
         let modulus = Modulus::of(encoding).ok_or("no mechanism")?;
-        let (mut integers, mut hidden) = (
-            vec![0; numbers.len()],
-            vec![0; modulus.hidden_len(numbers.len())],
-        );
+        let mut integers = vec![0; numbers.len()];
+        let mut hidden = vec![0; modulus.hidden_len(numbers.len())];
         let contribution = Contribution {
             epoch,
             encoding,
@@ -173,14 +172,10 @@ fn main() -> Outcome {
         std::env::args().nth(1).ok_or("which module?")?,
     )?);
     let agreement = module.agreement()?;
-    let (dim, protocol) = (
-        agreement.dim as usize,
-        agreement.protocol.prior().ok_or("a federated prior")?,
-    );
-    let (candidates, landmarks) = (
-        module.points("POINTS_PER_AXIS", dim)?,
-        module.points("LANDMARKS_PER_AXIS", dim)?,
-    );
+    let dim = agreement.dim as usize;
+    let protocol = agreement.protocol.prior().ok_or("a federated prior")?;
+    let candidates = module.points("POINTS_PER_AXIS", dim)?;
+    let landmarks = module.points("LANDMARKS_PER_AXIS", dim)?;
     let p = protocol.config.parameters();
     let counts = [
         p.feature_count,
@@ -196,10 +191,8 @@ fn main() -> Outcome {
         counts[2],
         counts[3],
     );
-    let (mut numbers, mut designs) = (
-        vec![0.0f32; sizes.context() + sizes.storage()],
-        vec![0; sizes.designs_len()],
-    );
+    let mut numbers = vec![0.0f32; sizes.context() + sizes.storage()];
+    let mut designs = vec![0; sizes.designs_len()];
     let storage = ContextStorage {
         numbers: &mut numbers,
         designs: &mut designs,
@@ -210,7 +203,8 @@ fn main() -> Outcome {
         storage,
         &mut vec![0.0; sizes.doubles(dim)],
     )?;
-    let (models, mut state) = (protocol.models(), MemberState::new(AGENT, OWN));
+    let models = protocol.models();
+    let mut state = MemberState::new(AGENT, OWN);
     let mut member = Member::attach(
         protocol,
         public,

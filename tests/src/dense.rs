@@ -41,7 +41,8 @@ pub fn identity(n: usize, value: f64) -> Matrix {
 /// A⁻¹ by Gauss and Jordan, with pivots.
 pub fn inverse(a: &Matrix) -> Matrix {
     let n = a.len();
-    let (mut a, mut b) = (a.clone(), identity(n, 1.0));
+    let mut a = a.clone();
+    let mut b = identity(n, 1.0);
     for k in 0..n {
         let pivot = (k..n)
             .max_by(|i, j| a[*i][k].abs().total_cmp(&a[*j][k].abs()))
@@ -53,7 +54,8 @@ pub fn inverse(a: &Matrix) -> Matrix {
         for i in (0..n).filter(|i| *i != k) {
             let f = a[i][k];
             for j in 0..n {
-                let (x, y) = (a[k][j], b[k][j]);
+                let x = a[k][j];
+                let y = b[k][j];
                 a[i][j] -= f * x;
                 b[i][j] -= f * y;
             }

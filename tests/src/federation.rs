@@ -94,8 +94,10 @@ pub fn shared() -> Shared {
         map.features(&[*x], row);
     }
     let kernel = SquaredExponential::new(0.1, 1.0).unwrap();
-    let (rank, n) = (20, GRID as usize);
-    let (mut prior, mut diagonal) = (vec![0.0; n * rank], vec![0.0; n]);
+    let rank = 20;
+    let n = GRID as usize;
+    let mut prior = vec![0.0; n * rank];
+    let mut diagonal = vec![0.0; n];
     pivoted_cholesky(n, rank, &mut prior, &mut diagonal, 0.0, |i, j| {
         kernel.covariance(&points[i..=i], &points[j..=j])
     });
@@ -250,7 +252,8 @@ pub fn run(
         }
         let mut leaves = Vec::new();
         for n in 0..N {
-            let (state, storage) = (&mut states[n as usize], &mut storages[n as usize]);
+            let state = &mut states[n as usize];
+            let storage = &mut storages[n as usize];
             let storage = AgentStorage::split(&public, storage).unwrap();
             let agent = Agent::attach(&public, state, storage).unwrap();
             leaves.push(play(

@@ -173,10 +173,8 @@ pub fn kernel<T: Scalar>(case: &Value) -> StationaryKernel<T> {
     } else {
         number(&case["variance"])
     };
-    let (lengthscale, variance) = (
-        T::from_f64(number(&case["lengthscale"])),
-        T::from_f64(variance),
-    );
+    let lengthscale = T::from_f64(number(&case["lengthscale"]));
+    let variance = T::from_f64(variance);
     StationaryKernel::with_shape(shape, lengthscale, variance).expect("constants in range")
 }
 

@@ -95,7 +95,8 @@ pub fn report(round: u32, candidate: u32) -> f64 {
 
 /// Runs a learner to its end: the last link of the chain, the queries, the final means.
 pub fn run(learner: &mut dyn Learner<f64>) -> (Digest, Vec<u32>, Vec<f64>) {
-    let (mut chain, mut queries) = (Digest::default(), Vec::new());
+    let mut chain = Digest::default();
+    let mut queries = Vec::new();
     let mut input = Input::Start;
     while let Output::Query { round, candidate } = learner.handle(input).unwrap() {
         let y = report(round, candidate);

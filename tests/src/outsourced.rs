@@ -67,10 +67,8 @@ pub fn release<S: NoiseSource>(
         Protection::Paper(projection) => (projection.out_dim(), false),
     };
     let mut state = CuratorState::new();
-    let (mut pool, mut out) = (
-        vec![0; if pooled { rows * out_dim } else { 0 }],
-        vec![0.0; rows * out_dim],
-    );
+    let mut pool = vec![0; if pooled { rows * out_dim } else { 0 }];
+    let mut out = vec![0.0; rows * out_dim];
     let mut curator = Curator::attach(
         protection,
         table,
@@ -114,7 +112,8 @@ pub fn model(
     values: &[f64],
 ) -> Outcome {
     let mut state = ModelerState::new();
-    let (mut log, mut workspace) = (vec![0.0; log_len(config)], vec![0.0; workspace_len(config)]);
+    let mut log = vec![0.0; log_len(config)];
+    let mut workspace = vec![0.0; workspace_len(config)];
     let mut modeler = Modeler::attach(
         config,
         kernel,

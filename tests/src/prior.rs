@@ -41,7 +41,8 @@ impl<T: Scalar> World<T> {
         public_seed: RunSeed,
     ) -> Self {
         let config = Config::new(parameters).unwrap();
-        let (m, d) = (config.features(), candidates as usize);
+        let m = config.features();
+        let d = candidates as usize;
         let kernel = SquaredExponential::new(T::from_f64(lengthscale), T::ONE).unwrap();
         let list = |count: usize| -> Vec<T> {
             (0..count)
@@ -61,7 +62,8 @@ impl<T: Scalar> World<T> {
         )
         .unwrap();
         let points = list(d);
-        let (mut wide, mut diagonal) = (vec![T::ZERO; d * 128], vec![T::ZERO; d]);
+        let mut wide = vec![T::ZERO; d * 128];
+        let mut diagonal = vec![T::ZERO; d];
         let tolerance = T::from_f64(if T::BYTES == 4 { 1e-5 } else { 1e-8 });
         let reached = pivoted_cholesky(d, 128, &mut wide, &mut diagonal, tolerance, |i, j| {
             kernel.covariance(&points[i..=i], &points[j..=j])

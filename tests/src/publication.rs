@@ -53,7 +53,8 @@ impl Publication {
     /// By the public rules, with `designs` virtual designs.
     pub fn new(points: Vec<f64>, dim: usize, m: usize, parameters: Parameters) -> Self {
         let count = points.len() / dim;
-        let (mut pivots, mut feature_rows) = (vec![0; m], vec![0.0; count * m]);
+        let mut pivots = vec![0; m];
+        let mut feature_rows = vec![0.0; count * m];
         let mut scratch = vec![0.0; landmarks_scratch_len(count)];
         let landmarks =
             choose_landmarks(&points, dim, &mut pivots, &mut feature_rows, &mut scratch).unwrap();
@@ -155,7 +156,8 @@ impl Publication {
         let observations = Observations::new(log, self.candidates()).unwrap();
         let mut scratch = vec![0.0; contribution_scratch_len(observations.len())];
         let mut out = vec![0.0; self.config.contribution_len()];
-        let (terms, w) = (state.terms().unwrap(), state.weights());
+        let terms = state.terms().unwrap();
+        let w = state.weights();
         let u = contribution(
             &self.public(),
             &terms,
@@ -170,16 +172,21 @@ impl Publication {
 
     /// All releases at these multipliers, through the server.
     pub fn publish(&self, logs: &[Vec<f64>], multipliers: &[f64], seed: RunSeed) -> Published {
-        let (rounds, len) = (vec![0; multipliers.len()], self.config.contribution_len());
+        let rounds = vec![0; multipliers.len()];
+        let len = self.config.contribution_len();
         let plan = Plan {
             rounds: &rounds,
             noise_multipliers: multipliers,
         };
-        let (mut state, mut posterior, mut scratch) =
-            (ServerState::new(), self.fresh(), self.scratch());
-        let (mut sums, mut noise, mut vectors) = (vec![0; len], vec![0; len], vec![0.0; len]);
+        let mut state = ServerState::new();
+        let mut posterior = self.fresh();
+        let mut scratch = self.scratch();
+        let mut sums = vec![0; len];
+        let mut noise = vec![0; len];
+        let mut vectors = vec![0.0; len];
         let mut flags = vec![0; logs.len().max(self.config.parameters().agents as usize)];
-        let (mut released, mut charged) = (Vec::new(), Vec::new());
+        let mut released = Vec::new();
+        let mut charged = Vec::new();
         for j in 0..multipliers.len() as u32 {
             let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, j));
             let filter = Filter::new(plan, self.public(), &mut posterior, &mut scratch).unwrap();
@@ -223,8 +230,9 @@ impl Publication {
 
     /// B, and the posterior, from the releases alone.
     pub fn replay(&self, released: &[f64], multipliers: &[f64]) -> (f64, State) {
-        let (mut posterior, mut scratch, rounds) =
-            (self.fresh(), self.scratch(), vec![0; multipliers.len()]);
+        let mut posterior = self.fresh();
+        let mut scratch = self.scratch();
+        let rounds = vec![0; multipliers.len()];
         let plan = Plan {
             rounds: &rounds,
             noise_multipliers: multipliers,
@@ -281,10 +289,8 @@ pub fn observed(function: &[f64], n: usize, noise: f64, stream: &mut Stream) -> 
             at.push(x);
         }
     }
-    let (scale, offset) = (
-        (1.5 * normal::draw::<f64>(stream)).exp(),
-        30.0 * normal::draw::<f64>(stream),
-    );
+    let scale = (1.5 * normal::draw::<f64>(stream)).exp();
+    let offset = 30.0 * normal::draw::<f64>(stream);
     at.into_iter()
         .flat_map(|x| {
             [
@@ -298,7 +304,8 @@ pub fn observed(function: &[f64], n: usize, noise: f64, stream: &mut Stream) -> 
 /// Pearson's correlation.
 pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
-    let (ma, mb) = (mean(a), mean(b));
+    let ma = mean(a);
+    let mb = mean(b);
     let sum =
         |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(b).map(|(x, y)| f(x - ma, y - mb)).sum::<f64>();
     sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()

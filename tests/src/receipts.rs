@@ -69,8 +69,9 @@ pub fn publisher_paid<P: Provenance>(output: PublisherOutput<P>) -> PublisherInp
 /// A receipt for the charge of another publisher, whose candidates all scored one half.
 pub fn publisher_elsewhere(mechanism: &WorstCase) -> PublisherInput<Simulation> {
     let count = mechanism.candidates() as usize;
-    let (mut state, mut levels, mut order) =
-        (PublisherState::new(), vec![0; count], vec![0; count]);
+    let mut state = PublisherState::new();
+    let mut levels = vec![0; count];
+    let mut order = vec![0; count];
     let mut publisher =
         Publisher::attach(mechanism, &mut state, &mut levels, &mut order).expect("lengths fit");
     let mut source = Simulated::new(Stream::from_seed(99));

@@ -155,7 +155,8 @@ impl Federation {
     ///
     /// **Errors**: a party's; none for a federation that was begun.
     pub fn step(&mut self, world: &World) -> Result<Option<f64>, WebError> {
-        let (p, t) = (self.config.parameters(), self.round);
+        let p = self.config.parameters();
+        let t = self.round;
         let collecting = p.aggregation != Aggregation::None && t < p.rounds;
         let Desk {
             numbers,
@@ -174,13 +175,12 @@ impl Federation {
             region_of: &self.region_of,
         };
         let public = public(&self.config, world, &self.features, rows)?;
-        let (first, parties) = (
-            leaves.len(),
-            self.states
-                .iter_mut()
-                .zip(&mut self.storages)
-                .zip(&mut self.best),
-        );
+        let first = leaves.len();
+        let parties = self
+            .states
+            .iter_mut()
+            .zip(&mut self.storages)
+            .zip(&mut self.best);
         for (n, ((state, storage), best)) in (0..).zip(parties).skip(first).take(SLICE) {
             let storage = AgentStorage::split(&public, storage)?;
             let mut agent = Agent::attach(&public, state, storage)?;

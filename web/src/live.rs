@@ -74,7 +74,8 @@ impl Live {
         if self.done == self.runs * METHODS as u32 {
             return Ok(false);
         }
-        let (run, method) = (self.done / METHODS as u32, self.done as usize % METHODS);
+        let run = self.done / METHODS as u32;
+        let method = self.done as usize % METHODS;
         let (mut federation, round) = match self.current.take() {
             Some(current) => current,
             None => (

@@ -101,10 +101,8 @@ fn header(write: bool) -> Result<String, String> {
         fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
     };
     let cbindgen = tools::pinned(CBINDGEN.0, CBINDGEN.1)?;
-    let (fresh, kept) = (
-        built()?.join("sordino.h"),
-        package().join("include/sordino.h"),
-    );
+    let fresh = built()?.join("sordino.h");
+    let kept = package().join("include/sordino.h");
     let mut command = Command::new(cbindgen);
     command
         .args(["--quiet", "--config"])
@@ -262,7 +260,8 @@ fn device(build: &Build) -> Result<String, String> {
         "-kernel",
     ]);
     let output = process::run(qemu.arg(&image))?;
-    let (said, stack) = (same(&output)?, stack(&output)?);
+    let said = same(&output)?;
+    let stack = stack(&output)?;
     Ok(format!(
         "{said}; {} bytes of flash, {} of memory, {stack} of stack, {note}",
         size.flash, size.ram

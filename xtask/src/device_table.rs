@@ -117,10 +117,8 @@ fn introduction(measured: &Measured<'_>) -> Result<String, String> {
             .map(for_size)
             .ok_or("nothing was measured")
     };
-    let (m4f, m0) = (
-        of(&measured.m4f, &measured.m4f_small)?,
-        of(&measured.m0, &measured.m0_small)?,
-    );
+    let m4f = of(&measured.m4f, &measured.m4f_small)?;
+    let m0 = of(&measured.m0, &measured.m0_small)?;
     Ok(format!(
         "# What the operations cost on a device\n\n\
          Written by `cargo xtask firmware --write` with {}; single precision unless a row says `f64`, `opt-level = 3`, \
@@ -150,7 +148,8 @@ pub fn write(outputs: &[Output], for_size: &[Output]) -> Result<String, String> 
     let whole = image(None, "3")?;
     let empty = [image(Some("nothing"), "3")?, image(Some("nothing"), "s")?];
     let mut page = introduction(&measured)?;
-    let (mut rows, mut flash) = (0, ("", String::new()));
+    let mut rows = 0;
+    let mut flash = ("", String::new());
     for (index, line) in measured.m4f.iter().enumerate() {
         let cells = match line {
             Line::Row(cells) => cells,
@@ -174,8 +173,10 @@ pub fn write(outputs: &[Output], for_size: &[Output]) -> Result<String, String> 
                 ),
             );
         }
-        let (size, ms) = (if size == "0" { "" } else { &size }, milliseconds(cells[2]));
-        let (small, m33) = (other(&measured.m4f_small, 2), other(&measured.m33, 2));
+        let size = if size == "0" { "" } else { &size };
+        let ms = milliseconds(cells[2]);
+        let small = other(&measured.m4f_small, 2);
+        let m33 = other(&measured.m33, 2);
         let [m0, m0_most, m0_stack] = [2, 3, 4].map(|cell| other(&measured.m0, cell));
         let m0_small = other(&measured.m0_small, 2);
         let _ = writeln!(

@@ -183,7 +183,8 @@ fn difference(expected: &str, actual: &str) -> Result<String, String> {
             return Err(format!("bits differ\n  expected {want}\n  computed {got}"));
         }
     }
-    let (want, got) = (expected.lines().count(), actual.lines().count());
+    let want = expected.lines().count();
+    let got = actual.lines().count();
     if want == got && want > 0 {
         Ok(format!("{want} rows equal"))
     } else {

@@ -32,14 +32,14 @@ fn sections(file: &[u8]) -> Option<Vec<Section>> {
     if file.get(..6)? != [0x7f, b'E', b'L', b'F', 1, 1] {
         return None;
     }
-    let (table, entry_len, count) = (
-        word(0x20)? as usize,
-        half(0x2e)? as usize,
-        half(0x30)? as usize,
-    );
+    let table = word(0x20)? as usize;
+    let entry_len = half(0x2e)? as usize;
+    let count = half(0x30)? as usize;
     let section = |i: usize| {
         let at = table + i * entry_len;
-        let (kind, flags, offset) = (word(at + 4)?, word(at + 8)?, word(at + 16)?);
+        let kind = word(at + 4)?;
+        let flags = word(at + 8)?;
+        let offset = word(at + 16)?;
         Some(Section {
             kind,
             flags,
@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_symbol_table_only() {
-        let (mut first, mut second) = ([0u8; 16], [0u8; 16]);
+        let mut first = [0u8; 16];
+        let mut second = [0u8; 16];
         (first[0], second[0]) = (1, 6);
         let table = [first, second].concat();
         let file = file(&[

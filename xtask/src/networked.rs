@@ -250,7 +250,8 @@ impl Rehearsal {
 
 fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     let expected = case.digest()?;
-    let (mut rehearsal, start) = (Rehearsal::start(case)?, Instant::now());
+    let mut rehearsal = Rehearsal::start(case)?;
+    let start = Instant::now();
     let output = target_folder().join("networked/device.log");
     let mut device = rehearsal.device(cuts, &Flash::Empty, &output)?;
     let ended = device.ended(start, || false);
@@ -290,7 +291,8 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
 /// One digit of the pin is another: the device must refuse the server by its key, and the server
 /// never hears of it.
 fn stranger() -> Result<String, String> {
-    let (rehearsal, start) = (Rehearsal::start(&DRAWS)?, Instant::now());
+    let rehearsal = Rehearsal::start(&DRAWS)?;
+    let start = Instant::now();
     let mut bytes = std::fs::read(&rehearsal.provision).map_err(|error| error.to_string())?;
     let pin = bytes
         .windows(4)
@@ -321,7 +323,8 @@ fn lost() -> Result<String, String> {
 }
 
 fn lost_but(slot: u32) -> Result<(), String> {
-    let (rehearsal, start) = (Rehearsal::start(&TWO_SERVERS)?, Instant::now());
+    let rehearsal = Rehearsal::start(&TWO_SERVERS)?;
+    let start = Instant::now();
     let output = target_folder().join("networked/device.log");
     let mut device = rehearsal.device(0, &Flash::Begun(slot), &output)?;
     let ended = device.ended(start, || false)?;

@@ -91,11 +91,9 @@ pub fn run(report: &mut Report) {
             || names.controls.len() < LEAST.1
             || names.parties.len() < LEAST.2
         {
-            let (operations, controls, parties) = (
-                names.operations.len(),
-                names.controls.len(),
-                names.parties.len(),
-            );
+            let operations = names.operations.len();
+            let controls = names.controls.len();
+            let parties = names.parties.len();
             return Err(format!(
                 "only {operations} operations, {controls} controls and {parties} parties found"
             ));
@@ -122,7 +120,8 @@ pub fn run(report: &mut Report) {
             faults.extend(check(build, &names.controls, &names.parties)?);
         }
         let single = names.parties.iter().filter(|name| is_single(name)).count();
-        let (parties, builds) = (names.parties.len(), BUILDS.len());
+        let parties = names.parties.len();
+        let builds = BUILDS.len();
         judged(
             faults,
             format!("{parties} parties in {builds} builds, in each of which the controls panic; {single} without f64"),

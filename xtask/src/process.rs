@@ -154,10 +154,8 @@ pub fn run_within(limit: Duration, command: &Command) -> Result<String, String> 
 /// **Errors**: as [`run`].
 pub fn run_quietly(command: &mut Command) -> Result<String, String> {
     println!("$ {}", describe(command));
-    let (line, output) = (
-        describe(command),
-        command.stdin(Stdio::null()).stderr(Stdio::null()).output(),
-    );
+    let line = describe(command);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
     let output = output.map_err(|error| format!("{line}: cannot start: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
@@ -218,7 +216,8 @@ fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
 
 /// Sums the `test result:` lines of `cargo test`.
 pub fn count_tests(output: &str) -> String {
-    let (mut passed, mut ignored) = (0, 0);
+    let mut passed = 0;
+    let mut ignored = 0;
     for line in output
         .lines()
         .filter(|line| line.starts_with("test result:"))

@@ -102,10 +102,8 @@ fn ended(binary: &Path, name: &str, options: &[&str]) -> Result<String, String> 
     let output = command
         .output()
         .map_err(|error| format!("{}: {error}", binary.display()))?;
-    let (said, told) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let said = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stderr);
     println!("{said}");
     let last = told.lines().last().unwrap_or_default();
     let came_to_its_end =

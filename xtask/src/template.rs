@@ -119,10 +119,8 @@ fn built(folder: &Path) -> Result<(), String> {
 /// A copy of the template with another federation. It lies as deep below the root as the template,
 /// so that paths to core hold.
 fn copy(name: &str, module: &str) -> Result<PathBuf, String> {
-    let (from, to) = (
-        root().join("templates/embassy-agent"),
-        root().join("target").join(name),
-    );
+    let from = root().join("templates/embassy-agent");
+    let to = root().join("target").join(name);
     let done = || -> std::io::Result<()> {
         if to.exists() {
             fs::remove_dir_all(&to)?;

@@ -237,7 +237,8 @@ fn compare(shown: &str, said: &str) -> Result<String, String> {
             .parse::<f64>()
             .map_err(|error| format!("{name}: {error}"))
     };
-    let (epsilon, delta) = (number("epsilon")?, number("delta")?);
+    let epsilon = number("epsilon")?;
+    let delta = number("delta")?;
     for (name, value) in [("epsilon_pld", epsilon), ("delta", delta)] {
         let found = after(
             said,
@@ -254,10 +255,8 @@ fn compare(shown: &str, said: &str) -> Result<String, String> {
             .split(&format!("\"name\": \"{method}\""))
             .nth(1)
             .unwrap_or_default();
-        let (page, program) = (
-            number(place)?,
-            after(of, "\"name\": \"final_regret\",\n          \"mean\": ")?,
-        );
+        let page = number(place)?;
+        let program = after(of, "\"name\": \"final_regret\",\n          \"mean\": ")?;
         // The program keeps five digits of every run.
         if !((page - program).abs() <= 1e-4 * program.abs()) {
             return Err(format!(

@@ -140,7 +140,8 @@ pub(super) fn domain(s: &OptimizerSettings, dim: usize) -> Result<BoxDomain, Ref
 /// How the flash is used, and how many slots of it.
 pub(super) fn layout(s: &OptimizerSettings) -> Result<(Layout, u32), Refused> {
     let (_, capacity) = extent(s.dim, s.capacity)?;
-    let (most, ring) = (SORDINO_CAPACITY_MAX as u32, SORDINO_OPTIMIZER_RING as u32);
+    let most = SORDINO_CAPACITY_MAX as u32;
+    let ring = SORDINO_OPTIMIZER_RING as u32;
     let (layout, least, used, range) = match when_full(s.drop_oldest)? {
         WhenFull::Refuse => (Layout::Log, 0, s.fits, "0..=4096"),
         WhenFull::DropOldest => (

@@ -131,8 +131,10 @@ impl Device {
             read: Some(read),
             write: Some(write),
         };
-        let (memory, len) = (self.memory.as_mut_ptr().cast(), 8 * self.memory.len());
-        let (doubles, room) = (self.doubles.as_mut_ptr(), self.doubles.len());
+        let memory = self.memory.as_mut_ptr().cast();
+        let len = 8 * self.memory.len();
+        let doubles = self.doubles.as_mut_ptr();
+        let room = self.doubles.len();
         let flash = if self.has_flash {
             &raw const flash
         } else {
@@ -205,7 +207,8 @@ impl Device {
     }
 
     pub fn hide(&mut self, round: u32, room: usize) -> (Status, Vec<u8>) {
-        let (mut bytes, mut used) = (vec![0; room], 0);
+        let mut bytes = vec![0; room];
+        let mut used = 0;
         // SAFETY: as above.
         let status =
             unsafe { sordino_member_hide(self.member, round, bytes.as_mut_ptr(), room, &mut used) };

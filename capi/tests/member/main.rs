@@ -85,7 +85,9 @@ fn keys_are_what_the_agreement_says_or_nothing_is_built() {
     assert_eq!(device.open(), Status::Trust);
     // What a generator gives that failed; refused before anything is written.
     for byte in [0, 0xff] {
-        let (mut device, secret, mut public) = (Device::shared(), [byte; 32], [7; 32]);
+        let mut device = Device::shared();
+        let secret = [byte; 32];
+        let mut public = [7; 32];
         device.settings.own_secret = secret.as_ptr();
         assert_eq!(
             (device.open(), device.refused.as_str()),
@@ -288,7 +290,8 @@ fn an_epoch_that_is_over_asks_nothing_also_after_a_reset() {
 #[test]
 fn no_cut_makes_a_mask_serve_twice() {
     let run = |cut: u32| {
-        let (mut device, mut sent) = (Device::shared(), Vec::<(u32, Vec<u8>)>::new());
+        let mut device = Device::shared();
+        let mut sent = Vec::<(u32, Vec<u8>)>::new();
         device.chip.writes = cut;
         let mut asked = Vec::new();
         'boots: loop {
@@ -357,7 +360,8 @@ fn no_cut_makes_a_mask_serve_twice() {
 /// the first has used.
 #[test]
 fn two_objects_on_one_flash_use_no_mask_twice() {
-    let (mut first, mut second) = (Device::shared(), Device::shared());
+    let mut first = Device::shared();
+    let mut second = Device::shared();
     for device in [&mut first, &mut second] {
         assert_eq!(device.open(), Status::Ok);
         let (status, answer) = device.frame(0, &[], 0);
@@ -395,7 +399,8 @@ fn nothing_leaves_of_a_state_that_is_not_in_flash() {
     assert_eq!(device.hide(0, 64), (Status::Flash, Vec::new()));
     assert_eq!(device.described()[2], 0, "no mask is used");
     device.chip.writes = u32::MAX;
-    let ((status, sent), described) = (device.hide(0, 64), device.described());
+    let (status, sent) = device.hide(0, 64);
+    let described = device.described();
     assert_eq!(status, Status::Ok);
     // After a reset it stands where the share left it.
     assert_eq!((device.open(), device.described()), (Status::Ok, described));
@@ -444,7 +449,8 @@ fn a_device_that_lost_its_attempts_or_its_state_is_refused() {
         (true, false)
     );
     assert_eq!(device.described()[2], 2);
-    let (kept, erased) = (device.chip.slots, [0xff; SORDINO_MEMBER_SLOT]);
+    let kept = device.chip.slots;
+    let erased = [0xff; SORDINO_MEMBER_SLOT];
     device.chip.slots[2..4].fill(erased);
     assert_eq!(device.open(), Status::Masks);
     device.chip.slots = kept;

@@ -22,7 +22,8 @@ impl Plan {
             return;
         }
         // Up to the least for all, then up to the most; then every worker gets neighbours.
-        let (mut left, mut quotas) = (free.len(), BTreeMap::new());
+        let mut left = free.len();
+        let mut quotas = BTreeMap::new();
         let shares = fair.iter().map(|(name, (least, _))| (name, least));
         for (name, share) in shares.chain(fair.iter().map(|(name, (_, most))| (name, most))) {
             let quota: &mut usize = quotas.entry(name).or_default();

@@ -52,7 +52,8 @@ fn all_methods_leave_the_folder_of_the_undivided_run() {
     let expected = reference(&place, KINDS);
     for count in [1, 3] {
         let cluster = Cluster::new(place.join(format!("workers-{count}")), KINDS);
-        let (head, workers) = (cluster.head(count, &[]), cluster.workers(count));
+        let head = cluster.head(count, &[]);
+        let workers = cluster.workers(count);
         all_done(head, workers);
         assert_same(&files(&cluster.out), &expected, &format!("{count} workers"));
     }
@@ -83,7 +84,8 @@ fn bytes_of_a_block(said: &[Value]) -> [f64; 2] {
 fn a_block_costs_less_than_a_kilobyte_on_the_wire() {
     let place = scratch("bytes");
     let cluster = Cluster::new(place.join("run"), BLOCKS);
-    let (head, workers) = (cluster.head(2, &[]), cluster.workers(2));
+    let head = cluster.head(2, &[]);
+    let workers = cluster.workers(2);
     let [down, up] = bytes_of_a_block(&all_done(head, workers));
     println!("{down} bytes down, {up} up");
     assert!(down + up <= 1024.0, "{down} bytes down, {up} up");
@@ -107,7 +109,8 @@ fn a_block_costs_less_than_a_kilobyte_on_the_wire() {
     ]
     .concat();
     let cluster = Cluster::new(place.join("told"), &told);
-    let (head, workers) = (cluster.head(2, &[]), cluster.workers(2));
+    let head = cluster.head(2, &[]);
+    let workers = cluster.workers(2);
     let [down, up] = bytes_of_a_block(&all_done(head, workers));
     assert!(down + up > 10_240.0, "{down} bytes down, {up} up");
 }

@@ -166,7 +166,8 @@ impl Cluster {
     }
 
     pub fn head(&self, workers: usize, more: &[&str]) -> Process {
-        let (workers, out) = (workers.to_string(), self.out.to_str().unwrap());
+        let workers = workers.to_string();
+        let out = self.out.to_str().unwrap();
         let mut words = vec!["cluster"];
         words.extend(self.scenario.iter().map(String::as_str));
         words.extend([

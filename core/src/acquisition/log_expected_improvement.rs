@@ -191,20 +191,17 @@ mod tests {
                 for (mean, variance, incumbent) in
                     [(u * std, std * std, 0.0), (3.0 + u * std, std * std, 3.0)]
                 {
-                    let (low, high) = (
-                        value(mean, variance, incumbent),
-                        bound(mean, variance, incumbent),
-                    );
+                    let low = value(mean, variance, incumbent);
+                    let high = bound(mean, variance, incumbent);
                     assert!(low <= high, "{u} {std}: {low} {high}");
                     tight += usize::from(
                         exponent == 0 && (-10.0..-3.0).contains(&u) && high - low < 6.0,
                     );
-                    let (mean, variance, incumbent) =
-                        (mean as f32, variance as f32, incumbent as f32);
-                    let (low, high) = (
-                        value(mean, variance, incumbent),
-                        bound(mean, variance, incumbent),
-                    );
+                    let mean = mean as f32;
+                    let variance = variance as f32;
+                    let incumbent = incumbent as f32;
+                    let low = value(mean, variance, incumbent);
+                    let high = bound(mean, variance, incumbent);
                     assert!(low <= high, "{u} {std}: {low} {high}");
                 }
             }
@@ -275,7 +272,8 @@ mod tests {
     #[test]
     fn single_precision_ranks_points_as_double_does() {
         let mut stream = crate::random::Stream::from_seed(23);
-        let (mut ranked, mut swapped) = (0, 0);
+        let mut ranked = 0;
+        let mut swapped = 0;
         for _ in 0..20_000 {
             let mut point = || {
                 (
@@ -283,12 +281,14 @@ mod tests {
                     stream.unit::<f32>() * 0.5 + 1e-4,
                 )
             };
-            let (a, b) = (point(), point());
+            let a = point();
+            let b = point();
             let single = |(mean, variance): (f32, f32)| f64::from(value(mean, variance, 0.25));
             let double =
                 |(mean, variance): (f32, f32)| value(f64::from(mean), f64::from(variance), 0.25);
             for p in [a, b] {
-                let (found, exact) = (single(p), double(p));
+                let found = single(p);
+                let exact = double(p);
                 assert!(
                     (found - exact).abs() < 2e-6 + 2e-6 * exact.abs(),
                     "{p:?}: {found} {exact}"

@@ -217,10 +217,8 @@ mod tests {
 
     /// Both ways, bit by bit.
     fn same<T: Scalar>(rows: &[T], outline: &Outline<Vec<f32>>, weights: &[T], what: &str) {
-        let (fast, slow) = (
-            outline.borrow().maximize(rows, weights),
-            maximize_rows(rows, weights.len(), &[], weights),
-        );
+        let fast = outline.borrow().maximize(rows, weights);
+        let slow = maximize_rows(rows, weights.len(), &[], weights);
         assert_eq!(fast.candidate, slow.candidate, "{what}");
         assert_eq!(
             fast.value.to_f64().to_bits(),
@@ -274,7 +272,8 @@ mod tests {
     fn draws_of_a_smooth_function_on_a_grid() {
         let kernel = SquaredExponential::new(0.03, 1.0).unwrap();
         let at = |i: usize| [i as f64 / 299.0];
-        let (mut wide, mut diagonal) = (vec![0.0; 300 * 100], vec![0.0; 300]);
+        let mut wide = vec![0.0; 300 * 100];
+        let mut diagonal = vec![0.0; 300];
         let covariance = |i: usize, j: usize| kernel.covariance(&at(i), &at(j));
         let rank = pivoted_cholesky(300, 100, &mut wide, &mut diagonal, 1e-8, covariance).rank;
         let rows: Vec<f64> = wide

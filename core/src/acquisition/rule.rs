@@ -116,7 +116,8 @@ pub(crate) fn slopes<T: Scalar>(rule: &impl Rule<T>, mean: T, variance: T, best:
     } else {
         1.0 / 4096.0
     });
-    let (up, down) = (T::ONE + share, T::ONE - share);
+    let up = T::ONE + share;
+    let down = T::ONE - share;
     let step = variance.sqrt() * share;
     let of_mean = (rule.value(mean + step, variance, best)
         - rule.value(mean - step, variance, best))

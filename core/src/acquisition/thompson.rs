@@ -159,7 +159,9 @@ mod tests {
         )
         .unwrap();
         let features = RandomFourier::new(2, M, 1.0, true, &storage[..]).unwrap();
-        let (mut rows, mut region_of, mut point) = (vec![0.0; 289 * M], vec![0; 289], [0.0; 2]);
+        let mut rows = vec![0.0; 289 * M];
+        let mut region_of = vec![0; 289];
+        let mut point = [0.0; 2];
         for (i, row) in rows.chunks_mut(M).enumerate() {
             candidates.point(i as u32, &mut point);
             features.features(&point, row);
@@ -182,7 +184,8 @@ mod tests {
                 (streamed.candidate, streamed.value.to_bits())
             );
             for slice in [0, 1, 7, 288, 289, 1000] {
-                let (mut streaming, mut steps) = (Streaming::begin(), 1);
+                let mut streaming = Streaming::begin();
+                let mut steps = 1;
                 let found = loop {
                     let scratch = &mut [f32::NAN; M + 2];
                     match streaming.step(slice, &candidates, &features, &regions, &weights, scratch)

@@ -88,7 +88,8 @@ fn word(index: u32, axis: usize) -> u32 {
     let Some(directions) = DIRECTIONS.get(axis % DIM_MAX) else {
         return 0;
     };
-    let (mut rest, mut word) = (index, 0);
+    let mut rest = index;
+    let mut word = 0;
     for direction in directions {
         if rest == 0 {
             break;

@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn gram_is_exact_on_the_dictionary_and_repeats_change_nothing() {
         let kernel = Matern32::new(0.4, 1.3).unwrap();
-        let (plain, repeated) = ([0.0, 0.3, 0.9], [0.0, 0.3, 0.9, 0.3, 0.0]);
+        let plain = [0.0, 0.3, 0.9];
+        let repeated = [0.0, 0.3, 0.9, 0.3, 0.0];
         let a = Nystrom::new(kernel, 1, plain, [0.0; 9], &mut [0.0; 12]).unwrap();
         let b = Nystrom::new(kernel, 1, repeated, [0.0; 25], &mut [0.0; 30]).unwrap();
         assert_eq!((a.rank(), a.count(), b.rank(), b.count()), (3, 3, 3, 5));
@@ -158,15 +159,14 @@ mod tests {
         for x in tests {
             for y in tests {
                 let gram = |map: &dyn Fn(f64, &mut [f64; 5])| {
-                    let (mut p, mut q) = ([0.0; 5], [0.0; 5]);
+                    let mut p = [0.0; 5];
+                    let mut q = [0.0; 5];
                     map(x, &mut p);
                     map(y, &mut q);
                     dot(&p, &q)
                 };
-                let (g, h) = (
-                    gram(&|x, out| a.features(&[x], out, &mut [0.0; 3])),
-                    gram(&|x, out| b.features(&[x], out, &mut [0.0; 5])),
-                );
+                let g = gram(&|x, out| a.features(&[x], out, &mut [0.0; 3]));
+                let h = gram(&|x, out| b.features(&[x], out, &mut [0.0; 5]));
                 assert!((g - h).abs() < 1e-12);
                 if x != 0.5 && y != 0.5 {
                     assert!((g - kernel.covariance(&[x], &[y])).abs() < 1e-12);

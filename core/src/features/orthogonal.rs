@@ -48,7 +48,8 @@ pub fn draw<T: Scalar>(
     scratch: &mut [f64],
 ) -> Result<(), FeatureError> {
     random_fourier::check(lengthscales, dim, count, storage.len())?;
-    let (len, expected) = (scratch.len(), dim * dim + dim);
+    let len = scratch.len();
+    let expected = dim * dim + dim;
     if len < expected {
         return Err(FeatureError::Storage { len, expected });
     }
@@ -140,8 +141,10 @@ mod tests {
                 random_fourier::draw(seed, 0, kernel, &[0.7], D, count, &mut storage).unwrap();
             }
             for scale in [0.1, 0.2, 0.4] {
-                let (x, y) = ([0.0; D], [scale; D]);
-                let (mut a, mut b) = (vec![0.0; M], vec![0.0; M]);
+                let x = [0.0; D];
+                let y = [scale; D];
+                let mut a = vec![0.0; M];
+                let mut b = vec![0.0; M];
                 if paired {
                     let map = PairedFourier::new(D, count, 1.0, &storage[..]).unwrap();
                     map.features(&x, &mut a);
@@ -163,15 +166,17 @@ mod tests {
     fn orthogonal_and_paired_features_err_less_than_plain_ones() {
         for kernel in [Stationary::SquaredExponential, Stationary::Matern52] {
             let run = |orthogonal, paired| error(kernel, kernel, orthogonal, paired);
-            let (plain, paired, orthogonal) =
-                (run(false, false), run(false, true), run(true, true));
+            let plain = run(false, false);
+            let paired = run(false, true);
+            let orthogonal = run(true, true);
             assert!(
                 paired < plain && orthogonal < 0.8 * paired,
                 "{kernel:?}: {plain} {paired} {orthogonal}"
             );
         }
         // Negative control: features of another kernel are seen.
-        let (right, other) = (Stationary::SquaredExponential, Stationary::Matern12);
+        let right = Stationary::SquaredExponential;
+        let other = Stationary::Matern12;
         assert!(error(right, other, true, true) > 2.0 * error(other, other, true, true));
     }
 

@@ -51,7 +51,8 @@ impl<T: Scalar, S: AsRef<[T]>> PairedFourier<T, S> {
                 value: signal_variance.to_f64(),
             });
         }
-        let (len, expected) = (frequencies.as_ref().len(), pairs * dim);
+        let len = frequencies.as_ref().len();
+        let expected = pairs * dim;
         if len < expected {
             return Err(FeatureError::Storage { len, expected });
         }

@@ -86,7 +86,8 @@ impl<S> QuadratureFourier<S> {
                 value: signal_variance,
             });
         }
-        let (len, expected) = (storage.as_ref().len(), storage_len(dim, nodes));
+        let len = storage.as_ref().len();
+        let expected = storage_len(dim, nodes);
         if len < expected {
             return Err(FeatureError::Storage { len, expected });
         }
@@ -132,7 +133,8 @@ impl<S> QuadratureFourier<S> {
             .enumerate()
         {
             // The first axis takes only its positive nodes, the others all.
-            let (mut rest, mut weight) = (index, 2.0 * signal_variance);
+            let mut rest = index;
+            let mut weight = 2.0 * signal_variance;
             for axis in (0..dim).rev() {
                 let per_axis = if axis == 0 { nodes / 2 } else { nodes };
                 let node = rest % per_axis;
@@ -200,7 +202,8 @@ impl Rule {
             node: [0.0; NODES_MAX / 2],
             weight: [0.0; NODES_MAX / 2],
         };
-        let (size, mut z) = (n as f64, 0.0);
+        let size = n as f64;
+        let mut z = 0.0;
         for i in 0..half {
             z = match i {
                 0 => Scalar::sqrt(2.0 * size + 1.0) - 1.855_75 * pow(2.0 * size + 1.0, -0.166_67),
@@ -212,7 +215,8 @@ impl Rule {
             let mut slope = 1.0;
             for _ in 0..60 {
                 // π^(−1/4)
-                let (mut p1, mut p2) = (0.751_125_544_464_943, 0.0);
+                let mut p1 = 0.751_125_544_464_943;
+                let mut p2 = 0.0;
                 for j in 0..n {
                     let k = j as f64;
                     let p3 = p2;
@@ -306,12 +310,11 @@ mod tests {
             let kernel = SquaredExponential::ard(&lengthscales[..dim], 2.0).unwrap();
             let m = nodes.pow(dim as u32);
             assert_eq!(FeatureMap::<f64>::count(&map), m);
-            let (mut a, mut b) = (vec![0.0; m], vec![0.0; m]);
+            let mut a = vec![0.0; m];
+            let mut b = vec![0.0; m];
             for i in 0..=10 {
-                let (x, y) = (
-                    [0.0, 0.1, 0.0],
-                    [0.1 * f64::from(i), 1.0 - 0.09 * f64::from(i), 0.5],
-                );
+                let x = [0.0, 0.1, 0.0];
+                let y = [0.1 * f64::from(i), 1.0 - 0.09 * f64::from(i), 0.5];
                 map.features(&x[..dim], &mut a);
                 map.features(&y[..dim], &mut b);
                 let error = (dot(&a, &b) - kernel.covariance(&x[..dim], &y[..dim])).abs();

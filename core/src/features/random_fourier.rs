@@ -173,7 +173,8 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
                 value: signal_variance.to_f64(),
             });
         }
-        let (len, expected) = (storage.as_ref().len(), storage_len(dim, count));
+        let len = storage.as_ref().len();
+        let expected = storage_len(dim, count);
         if len != expected {
             return Err(FeatureError::Storage { len, expected });
         }
@@ -388,7 +389,8 @@ mod tests {
             let map = RandomFourier::new(2, M, 1.5, false, storage).unwrap();
             let exact = StationaryKernel::ard_with_shape(kernel, &lengthscales[..], 1.5).unwrap();
             let mut worst = 0.0f64;
-            let (mut a, mut b) = (vec![0.0; M], vec![0.0; M]);
+            let mut a = vec![0.0; M];
+            let mut b = vec![0.0; M];
             for x in points {
                 for y in points {
                     map.features(&x, &mut a);
@@ -406,7 +408,8 @@ mod tests {
 
     #[test]
     fn single_precision_is_the_double_rounded() {
-        let (mut wide, mut narrow) = (vec![0.0f64; 30], vec![0.0f32; 30]);
+        let mut wide = vec![0.0f64; 30];
+        let mut narrow = vec![0.0f32; 30];
         draw(3, 1, Stationary::Matern32, &[0.1], 2, 10, &mut wide).unwrap();
         draw(3, 1, Stationary::Matern32, &[0.1], 2, 10, &mut narrow).unwrap();
         assert!(wide.iter().zip(&narrow).all(|(w, n)| *w as f32 == *n));

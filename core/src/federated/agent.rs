@@ -240,7 +240,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
     }
 
     fn check_broadcast(&self, vectors: &[T], maximum: Option<u32>) -> Result<(), AgentError> {
-        let (len, expected) = (vectors.len(), self.config.broadcast_len());
+        let len = vectors.len();
+        let expected = self.config.broadcast_len();
         if len != expected {
             return Err(AgentError::BroadcastLength { len, expected });
         }
@@ -332,7 +333,8 @@ fn widen<T: Scalar>(
         return;
     }
     let m = posterior.feature_count();
-    let (mean, draw) = (slice::head_mut(mean, m), slice::head_mut(draw, m));
+    let mean = slice::head_mut(mean, m);
+    let draw = slice::head_mut(draw, m);
     posterior.mean(mean);
     for (omega, nu) in draw.iter_mut().zip(mean) {
         *omega = *nu + width * (*omega - *nu);

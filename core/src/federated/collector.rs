@@ -87,7 +87,8 @@ impl<'a, E: Encoding> Collector<'a, E> {
         share: &Share<F>,
         storage: CollectorStorage<'a>,
     ) -> Result<Self, ServerError> {
-        let (len, expected) = (storage.sums.len(), encoding.sums_len());
+        let len = storage.sums.len();
+        let expected = encoding.sums_len();
         if len != expected {
             return Err(ServerError::Storage {
                 what: "sums",
@@ -96,7 +97,8 @@ impl<'a, E: Encoding> Collector<'a, E> {
             });
         }
         let sample = share.flags.as_ref();
-        let (len, expected) = (storage.flags.len(), sample.len());
+        let len = storage.flags.len();
+        let expected = sample.len();
         if len != expected {
             return Err(ServerError::Storage {
                 what: "flags",
@@ -104,11 +106,10 @@ impl<'a, E: Encoding> Collector<'a, E> {
                 expected,
             });
         }
-        let (opening, first) = (share.opening, share.first);
-        let (end, agents) = (
-            (first as usize).saturating_add(expected),
-            encoding.agents() as usize,
-        );
+        let opening = share.opening;
+        let first = share.first;
+        let end = (first as usize).saturating_add(expected);
+        let agents = encoding.agents() as usize;
         if end > agents {
             return Err(ServerError::Storage {
                 what: "flags",

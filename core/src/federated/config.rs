@@ -266,7 +266,8 @@ impl Config {
 
     /// Agents that explore region i.
     pub fn explorers(&self, region: u32) -> u32 {
-        let (n, p) = (self.0.agents, self.0.regions.count());
+        let n = self.0.agents;
+        let p = self.0.regions.count();
         n / p + u32::from(region < n % p)
     }
 
@@ -348,12 +349,14 @@ mod tests {
     #[test]
     fn mended_accepted_weights_are_weights() {
         let mut stream = Stream::from_seed(19);
-        let (mut accepted, mut refused) = (0, 0);
+        let mut accepted = 0;
+        let mut refused = 0;
         for _ in 0..2000 {
             let splits = [1 + stream.below(8), 1 + stream.below(8)];
             let start = [0.0, 15.0, 700.0, 745.5, 1e4][stream.below(5) as usize]
                 * stream.unit::<f64>().sqrt();
-            let (hold, decay) = (stream.below(3), stream.below(3));
+            let hold = stream.below(3);
+            let decay = stream.below(3);
             let most = [70, 100_000][stream.below(2) as usize];
             let agents = 1 + stream.below(most);
             let concentration = WeightConcentration { start, hold, decay };

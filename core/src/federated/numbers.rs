@@ -40,7 +40,8 @@ impl<T: Scalar> ServerNumbers<T> {
 
     /// Zeros, as many as releases of `released` numbers of this number of agents ask for.
     pub fn sized(released: usize, agents: u32) -> Self {
-        let (sums, noise) = (Wiped::zeros(released), Wiped::zeros(released));
+        let sums = Wiped::zeros(released);
+        let noise = Wiped::zeros(released);
         ServerNumbers {
             sums,
             noise,

@@ -164,13 +164,13 @@ impl Partial<Wiped<u8>, Wiped<i64>> {
     pub fn join(parts: &[Self]) -> Option<Self> {
         let first = parts.first()?;
         let agents = parts.iter().map(|part| part.flags.as_ref().len()).sum();
-        let (mut flags, mut sums) = (
-            Wiped::<u8>::zeros(agents),
-            Wiped::<i64>::zeros(first.sums.as_ref().len()),
-        );
-        let (mut counters, mut end) = (Counters::ZERO, 0);
+        let mut flags = Wiped::<u8>::zeros(agents);
+        let mut sums = Wiped::<i64>::zeros(first.sums.as_ref().len());
+        let mut counters = Counters::ZERO;
+        let mut end = 0;
         for part in parts {
-            let (here, own) = (part.flags.as_ref(), part.sums.as_ref());
+            let here = part.flags.as_ref();
+            let own = part.sums.as_ref();
             let follows = part.agents().start as usize == first.first as usize + end;
             if !follows || part.opening != first.opening || own.len() != sums.as_ref().len() {
                 return None;

@@ -103,7 +103,8 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
 
     /// The same, its slices taken once.
     pub(super) fn borrowed(&self) -> Partial<&[u8], &[i64]> {
-        let (flags, sums) = (self.flags.as_ref(), self.sums.as_ref());
+        let flags = self.flags.as_ref();
+        let sums = self.sums.as_ref();
         Partial {
             opening: self.opening,
             first: self.first,
@@ -123,9 +124,12 @@ impl Partial<&[u8], &[i64]> {
         opening: &Opening,
         own: &[u8],
     ) -> Result<Range<usize>, PartialError> {
-        let (flags, sums, len) = (self.flags, self.sums, encoding.sums_len());
+        let flags = self.flags;
+        let sums = self.sums;
+        let len = encoding.sums_len();
         if self.opening.broadcast != opening.broadcast {
-            let (found, expected) = (self.opening.broadcast, opening.broadcast);
+            let found = self.opening.broadcast;
+            let expected = opening.broadcast;
             return Err(PartialError::Broadcast { found, expected });
         }
         if self.opening.configuration != opening.configuration {

@@ -176,7 +176,8 @@ impl<'a, T: Scalar> Public<'a, T> {
         tables: Tables<'a, T>,
     ) -> Result<Self, PublicError> {
         let p = config.parameters();
-        let (count, m) = (candidates.count() as usize, p.feature_count as usize);
+        let count = candidates.count() as usize;
+        let m = p.feature_count as usize;
         let same = |what, found, expected| {
             if found == expected {
                 Ok(())
@@ -313,10 +314,8 @@ impl<'a, T: Scalar> Public<'a, T> {
 
     /// φ of a candidate into `phi`; `point` is scratch of D numbers.
     pub(super) fn feature_row(&self, candidate: u32, point: &mut [T], phi: &mut [T]) {
-        let (m, start) = (
-            self.features.count(),
-            candidate as usize * self.features.count(),
-        );
+        let m = self.features.count();
+        let start = candidate as usize * self.features.count();
         match self
             .tables
             .rows

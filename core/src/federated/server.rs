@@ -223,7 +223,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         state: &'a mut ServerState,
         storage: ServerStorage<'a, T>,
     ) -> Result<Self, ServerError> {
-        let (len, agents) = (method.released_len(), method.agents() as usize);
+        let len = method.released_len();
+        let agents = method.agents() as usize;
         for (what, found, expected) in [
             ("sums", storage.sums.len(), len),
             ("noise", storage.noise.len(), len),
@@ -320,7 +321,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         // Read once: what is judged is what is added.
         let partial = partial.borrowed();
         let range = partial.judge(encoding, &opening, self.storage.flags)?;
-        let (flags, sums) = (partial.flags, partial.sums);
+        let flags = partial.flags;
+        let sums = partial.sums;
         if self
             .storage
             .sums
@@ -415,7 +417,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
                 Ok(ServerOutput::Wait)
             }
             (ServerPhase::Collecting, ServerInput::CloseEarly) => {
-                let (received, agents) = (self.state.counters.received, self.method.agents());
+                let received = self.state.counters.received;
+                let agents = self.method.agents();
                 if received < agents {
                     Err(ServerError::NotEverybody { received, agents })
                 } else {
@@ -458,7 +461,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     /// Line "select each agent independently with probability q, secretly": before any upload, in
     /// agent order. A mechanism that does not sample flips no coin.
     fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<(), ServerError> {
-        let (nonce, broadcast) = (source.nonce()?, self.state.broadcast);
+        let nonce = source.nonce()?;
+        let broadcast = self.state.broadcast;
         self.method.prepare(broadcast)?;
         let Some(encoding) = self.method.encoding(broadcast)? else {
             return Err(ServerError::Reconfigured { broadcast });
@@ -493,7 +497,8 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         let (Some(encoding), Some((opening, _))) = (&self.encoding, self.state.opened) else {
             return Err(ServerError::Reconfigured { broadcast });
         };
-        let (found, expected) = (self.state.answers, encoding.noises() - 1);
+        let found = self.state.answers;
+        let expected = encoding.noises() - 1;
         if found != expected {
             return Err(ServerError::Answers {
                 broadcast,

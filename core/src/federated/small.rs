@@ -177,7 +177,8 @@ pub fn encode<T: Scalar>(
         });
     };
     let factor = clip_factor(weights, radius).ok_or(SmallError::NotFinite)?;
-    let (have, needed) = (out.len(), frame_len(weights.len()));
+    let have = out.len();
+    let needed = frame_len(weights.len());
     let frame = out
         .get_mut(..needed)
         .ok_or(SmallError::Buffer { len: have, needed })?;
@@ -250,7 +251,8 @@ pub fn decode<T: Scalar>(
     if checksum(front) != u32::from_le_bytes(*sum) {
         return Err(SmallError::Checksum);
     }
-    let (found, wanted) = (u32::from_le_bytes([t0, t1, t2, t3]), tag(&expected));
+    let found = u32::from_le_bytes([t0, t1, t2, t3]);
+    let wanted = tag(&expected);
     if found != wanted {
         return Err(SmallError::Tag {
             found,
@@ -266,10 +268,8 @@ pub fn decode<T: Scalar>(
     for (x, pair) in weights.iter_mut().zip(numbers.as_chunks::<2>().0) {
         *x = T::from_f64(f64::from(i16::from_le_bytes(*pair)) * (radius / STEPS));
     }
-    let (agent, round) = (
-        u32::from_le_bytes([a0, a1, a2, a3]),
-        u32::from_le_bytes([r0, r1, r2, r3]),
-    );
+    let agent = u32::from_le_bytes([a0, a1, a2, a3]);
+    let round = u32::from_le_bytes([r0, r1, r2, r3]);
     Ok(Header {
         kind: Kind::Upload,
         agent,

@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn agrees_with_finite_differences() {
-        let (a, b) = ([0.1, 0.7, 0.2], [0.4, 0.3, 0.25]);
+        let a = [0.1, 0.7, 0.2];
+        let b = [0.4, 0.3, 0.25];
         let parameters = [0.3f64, 0.5, 0.9, 1.7];
         let value = |shape, p: &[f64]| {
             StationaryKernel::ard_with_shape(shape, &p[..3], p[3])
@@ -65,7 +66,8 @@ mod tests {
             assert_eq!(kernel.parameter_count(), 4);
             kernel.add_log_gradient(&a, &b, 1.0, &mut found);
             for j in 0..4 {
-                let (mut up, mut down) = (parameters, parameters);
+                let mut up = parameters;
+                let mut down = parameters;
                 up[j] *= libm::exp(1e-5);
                 down[j] *= libm::exp(-1e-5);
                 let expected = (value(shape, &up) - value(shape, &down)) / 2e-5;
@@ -76,7 +78,8 @@ mod tests {
                 );
             }
             let isotropic = StationaryKernel::with_shape(shape, 0.4, 1.0).unwrap();
-            let (mut one, mut all) = ([0.0; 2], [0.0; 4]);
+            let mut one = [0.0; 2];
+            let mut all = [0.0; 4];
             isotropic.add_log_gradient(&a, &b, 2.0, &mut one);
             StationaryKernel::ard_with_shape(shape, [0.4; 3], 1.0)
                 .unwrap()

@@ -110,13 +110,16 @@ impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
             }
             [x0, x1] => {
                 for ([p0, p1], out) in points.as_chunks().0.iter().zip(out) {
-                    let (d0, d1) = (x0 - *p0, x1 - *p1);
+                    let d0 = x0 - *p0;
+                    let d1 = x1 - *p1;
                     *out = (d0 * d0 + d1 * d1) * self.inverse_squared;
                 }
             }
             [x0, x1, x2] => {
                 for ([p0, p1, p2], out) in points.as_chunks().0.iter().zip(out) {
-                    let (d0, d1, d2) = (x0 - *p0, x1 - *p1, x2 - *p2);
+                    let d0 = x0 - *p0;
+                    let d1 = x1 - *p1;
+                    let d2 = x2 - *p2;
                     *out = (d0 * d0 + d1 * d1 + d2 * d2) * self.inverse_squared;
                 }
             }
@@ -245,13 +248,16 @@ impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for InverseSquares<S> {
             }
             ([x0, x1], [w0, w1]) => {
                 for ([p0, p1], out) in points.as_chunks().0.iter().zip(out) {
-                    let (d0, d1) = (*x0 - *p0, *x1 - *p1);
+                    let d0 = *x0 - *p0;
+                    let d1 = *x1 - *p1;
                     *out = T::ZERO + d0 * d0 * *w0 + d1 * d1 * *w1;
                 }
             }
             ([x0, x1, x2], [w0, w1, w2]) => {
                 for ([p0, p1, p2], out) in points.as_chunks().0.iter().zip(out) {
-                    let (d0, d1, d2) = (*x0 - *p0, *x1 - *p1, *x2 - *p2);
+                    let d0 = *x0 - *p0;
+                    let d1 = *x1 - *p1;
+                    let d2 = *x2 - *p2;
                     *out = T::ZERO + d0 * d0 * *w0 + d1 * d1 * *w1 + d2 * d2 * *w2;
                 }
             }

@@ -73,7 +73,8 @@ impl<A, B> Product<A, B> {
 
 impl<T: Scalar, A: Kernel<T>, B: Kernel<T>> Kernel<T> for Product<A, B> {
     fn covariance(&self, a: &[T], b: &[T]) -> T {
-        let ((a1, a2), (b1, b2)) = (self.halves(a), self.halves(b));
+        let (a1, a2) = self.halves(a);
+        let (b1, b2) = self.halves(b);
         self.first.covariance(a1, b1) * self.second.covariance(a2, b2)
     }
     fn variance(&self, x: &[T]) -> T {
@@ -89,16 +90,16 @@ mod tests {
 
     #[test]
     fn products_are_products() {
-        let (a, b) = (
-            SquaredExponential::new(0.3, 2.0).unwrap(),
-            Matern32::new(0.5, 1.0).unwrap(),
-        );
+        let a = SquaredExponential::new(0.3, 2.0).unwrap();
+        let b = Matern32::new(0.5, 1.0).unwrap();
         let product = Product::new(1, a, Scaled::new(3.0, b).unwrap());
-        let (x, y) = ([0.1, 0.2, 0.3], [0.4, 0.0, 0.9]);
+        let x = [0.1, 0.2, 0.3];
+        let y = [0.4, 0.0, 0.9];
         let expected = a.covariance(&x[..1], &y[..1]) * (3.0 * b.covariance(&x[1..], &y[1..]));
         assert_eq!(product.covariance(&x, &y), expected);
         assert_eq!(product.variance(&x), 6.0);
-        let (scaled, mut out) = (Scaled::new(0.5, a).unwrap(), [0.0; 3]);
+        let scaled = Scaled::new(0.5, a).unwrap();
+        let mut out = [0.0; 3];
         scaled.covariances(&x[..1], &y, &mut out);
         for (y, out) in y.iter().zip(out) {
             assert_eq!(out, scaled.covariance(&x[..1], &[*y]));

@@ -172,7 +172,8 @@ mod tests {
             for shape in Stationary::ALL {
                 let plain = StationaryKernel::with_shape(shape, 0.3, 1.7).unwrap();
                 let ard = StationaryKernel::ard_with_shape(shape, &scales[..], 1.7).unwrap();
-                let (mut out, mut ard_out) = ([0.0; 8], [0.0; 8]);
+                let mut out = [0.0; 8];
+                let mut ard_out = [0.0; 8];
                 plain.covariances(x, &points, &mut out);
                 ard.covariances(x, &points, &mut ard_out);
                 for i in 0..8 {

@@ -263,7 +263,8 @@ impl<T: Scalar> Ascent<T> {
 
     /// H ← (I − ρsyᵀ)H(I − ρysᵀ) + ρssᵀ, ρ = 1/(s·y); `product` is overwritten.
     fn update(&mut self, s: &[T], y: &[T], inverse: &mut [T], product: &mut [T]) {
-        let (curvature, length) = (dot(s, y), dot(y, y));
+        let curvature = dot(s, y);
+        let length = dot(y, y);
         if !(curvature > T::EPSILON.sqrt() * (dot(s, s) * length).sqrt()) || !curvature.is_finite()
         {
             return;
@@ -343,7 +344,8 @@ mod tests {
 
     /// A narrow curved ridge with its top at (0.6, 0.36).
     fn ridge(x: &[f64]) -> (f64, [f64; 2]) {
-        let (a, b) = (x[1] - x[0] * x[0], x[0] - 0.6);
+        let a = x[1] - x[0] * x[0];
+        let b = x[0] - 0.6;
         (
             -100.0 * a * a - b * b,
             [400.0 * x[0] * a - 2.0 * b, -200.0 * a],

@@ -32,7 +32,8 @@ pub(crate) fn solve_here<T: Scalar, const W: usize>(
     match width {
         Width::Baseline => solve_singly(factor, block, 0),
         Width::Avx2 | Width::Avx512 => {
-            let (mut rest, mut i) = (factor, 0);
+            let mut rest = factor;
+            let mut i = 0;
             while i + 4 <= block.len() {
                 let Some((rows, tail)) = rest.split_at_checked(4 * i + 10) else {
                     return;
@@ -64,14 +65,13 @@ fn solve_four_rows<T: Scalar, const W: usize>(
     let (l2, [a20, a21, a22]) = slice::split_last_chunk(r2)?;
     let (l3, [a30, a31, a32, a33]) = slice::split_last_chunk(r3)?;
     // Whole chunks, as i is a multiple of 4.
-    let (done, [l0, l1, l2, l3]) = (
-        block.get(..i)?.as_chunks().0,
-        [l0, l1, l2, l3].map(|l| l.as_chunks().0),
-    );
+    let done = block.get(..i)?.as_chunks().0;
+    let [l0, l1, l2, l3] = [l0, l1, l2, l3].map(|l| l.as_chunks().0);
     let lanes = if width == Width::Avx512 {
         four_rows(l0, l1, l2, l3, done)
     } else {
-        let ([s0, s1], [s2, s3]) = (two_rows(l0, l1, done), two_rows(l2, l3, done));
+        let [s0, s1] = two_rows(l0, l1, done);
+        let [s2, s3] = two_rows(l2, l3, done);
         [s0, s1, s2, s3]
     };
     let [s0, mut s1, mut s2, mut s3] = lanes;
@@ -102,7 +102,10 @@ fn four_rows<T: Scalar, const W: usize>(
 ) -> [Lanes<T, W>; 4] {
     let mut sums = [[[T::ZERO; W]; LANES]; 4];
     for lane in 0..LANES {
-        let (mut a, mut b, mut c, mut d) = ([T::ZERO; W], [T::ZERO; W], [T::ZERO; W], [T::ZERO; W]);
+        let mut a = [T::ZERO; W];
+        let mut b = [T::ZERO; W];
+        let mut c = [T::ZERO; W];
+        let mut d = [T::ZERO; W];
         for ((((v, l0), l1), l2), l3) in block.iter().zip(l0).zip(l1).zip(l2).zip(l3) {
             a = accumulate(a, l0[lane], &v[lane]);
             b = accumulate(b, l1[lane], &v[lane]);
@@ -122,7 +125,8 @@ fn two_rows<T: Scalar, const W: usize>(
 ) -> [Lanes<T, W>; 2] {
     let mut sums = [[[T::ZERO; W]; LANES]; 2];
     for lane in 0..LANES {
-        let (mut a, mut b) = ([T::ZERO; W], [T::ZERO; W]);
+        let mut a = [T::ZERO; W];
+        let mut b = [T::ZERO; W];
         for ((v, l0), l1) in block.iter().zip(l0).zip(l1) {
             a = accumulate(a, l0[lane], &v[lane]);
             b = accumulate(b, l1[lane], &v[lane]);
@@ -186,7 +190,8 @@ fn subtract_column<T: Scalar, const W: usize>(
     done: &[[T; W]],
     mut x: [T; W],
 ) -> [T; W] {
-    let (mut at, mut step) = (done.len(), m);
+    let mut at = done.len();
+    let mut step = m;
     for v in done {
         let Some(r) = root.get(at) else { return x };
         for w in 0..W {

@@ -74,7 +74,8 @@ pub(super) fn dot_long<T: Scalar>(a: &[T], b: &[T]) -> T {
     let n = a.len().min(b.len());
     let (a, a_rest) = slice::head(a, n).as_chunks::<LANES>();
     let (b, b_rest) = slice::head(b, n).as_chunks::<LANES>();
-    let ((a_pairs, a_last), (b_pairs, b_last)) = (a.as_chunks::<2>(), b.as_chunks::<2>());
+    let (a_pairs, a_last) = a.as_chunks::<2>();
+    let (b_pairs, b_last) = b.as_chunks::<2>();
     let mut lane = [T::ZERO; LANES];
     for ([x0, x1], [y0, y1]) in a_pairs.iter().zip(b_pairs) {
         lane = accumulate(lane, x0, y0);
@@ -158,7 +159,8 @@ pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &
         return;
     }
     let rows = out.len().min(matrix.len() / m);
-    let (mut matrix, mut out) = (head(matrix, rows * m), head_mut(out, rows));
+    let mut matrix = head(matrix, rows * m);
+    let mut out = head_mut(out, rows);
     if width > Width::Baseline {
         let eights = rows - rows % 8;
         let mut lanes = [[T::ZERO; LANES]; WAITING];
@@ -202,7 +204,8 @@ fn sums_together<T: Scalar>(rows: &[T], x: &[T], lanes: &mut [[T; LANES]; WAITIN
         .chunks_exact((8 * m).max(1))
         .zip(lanes.as_chunks_mut::<8>().0)
     {
-        let (upper, lower) = (head(block, 4 * m), slice::tail(block, 4 * m));
+        let upper = head(block, 4 * m);
+        let lower = slice::tail(block, 4 * m);
         let (Some(upper), Some(lower)) = (quarters(upper, m), quarters(lower, m)) else {
             return;
         };
@@ -252,10 +255,17 @@ pub(super) fn eight_rows<T: Scalar>(
     x: &[T],
 ) -> [[T; LANES]; 8] {
     let chunks = |row| <[T]>::as_chunks::<LANES>(row).0;
-    let ([a, b, c, d], [e, f, g, h]) = (upper.map(chunks), lower.map(chunks));
+    let [a, b, c, d] = upper.map(chunks);
+    let [e, f, g, h] = lower.map(chunks);
     let zero = [T::ZERO; LANES];
-    let (mut l0, mut l1, mut l2, mut l3) = (zero, zero, zero, zero);
-    let (mut l4, mut l5, mut l6, mut l7) = (zero, zero, zero, zero);
+    let mut l0 = zero;
+    let mut l1 = zero;
+    let mut l2 = zero;
+    let mut l3 = zero;
+    let mut l4 = zero;
+    let mut l5 = zero;
+    let mut l6 = zero;
+    let mut l7 = zero;
     let first = a.iter().zip(b).zip(c).zip(d);
     let second = e.iter().zip(f).zip(g).zip(h);
     for ((x, (((a, b), c), d)), (((e, f), g), h)) in
@@ -284,10 +294,15 @@ pub(super) fn four_rows<T: Scalar>(
     x: &[T],
 ) -> [[T; LANES]; 4] {
     let x = x.as_chunks::<LANES>().0;
-    let (r0, r1) = (r0.as_chunks::<LANES>().0, r1.as_chunks::<LANES>().0);
-    let (r2, r3) = (r2.as_chunks::<LANES>().0, r3.as_chunks::<LANES>().0);
+    let r0 = r0.as_chunks::<LANES>().0;
+    let r1 = r1.as_chunks::<LANES>().0;
+    let r2 = r2.as_chunks::<LANES>().0;
+    let r3 = r3.as_chunks::<LANES>().0;
     let zero = [T::ZERO; LANES];
-    let (mut l0, mut l1, mut l2, mut l3) = (zero, zero, zero, zero);
+    let mut l0 = zero;
+    let mut l1 = zero;
+    let mut l2 = zero;
+    let mut l3 = zero;
     for ((((x, a), b), c), d) in x.iter().zip(r0).zip(r1).zip(r2).zip(r3) {
         l0 = accumulate(l0, a, x);
         l1 = accumulate(l1, b, x);
@@ -318,9 +333,12 @@ fn close<T: Scalar>(lanes: &[[T; LANES]; 4], rows: [&[T]; 4], x: &[T]) -> [T; 4]
 #[inline(always)]
 fn trees<T: Scalar>(lanes: &[[T; LANES]; 4]) -> [T; 4] {
     let [a, b, c, d] = *lanes;
-    let (first, second) = ([a[0], b[0], c[0], d[0]], [a[1], b[1], c[1], d[1]]);
-    let (third, fourth) = ([a[2], b[2], c[2], d[2]], [a[3], b[3], c[3], d[3]]);
-    let (mut left, mut right) = (first, third);
+    let first = [a[0], b[0], c[0], d[0]];
+    let second = [a[1], b[1], c[1], d[1]];
+    let third = [a[2], b[2], c[2], d[2]];
+    let fourth = [a[3], b[3], c[3], d[3]];
+    let mut left = first;
+    let mut right = third;
     for i in 0..4 {
         left[i] += second[i];
     }
@@ -386,7 +404,8 @@ mod tests {
         let x: [f64; 41] = core::array::from_fn(|i| 1.0 / (i as f64 + 1.0) - 0.03);
         for n in 0..=41usize {
             for m in [n, n.saturating_sub(1), 41] {
-                let (a, b) = (&x[..n], &x[41 - m..]);
+                let a = &x[..n];
+                let b = &x[41 - m..];
                 assert_eq!(dot_long(a, b).to_bits(), dot(a, b).to_bits(), "{n} {m}");
             }
         }

@@ -108,7 +108,8 @@ const EIGHT_FROM: usize = 96;
 /// [`solve`] inside of a kernel.
 #[inline(always)]
 pub(crate) fn solve_here<T: Scalar>(width: Width, factor: &[T], b: &mut [T]) {
-    let (mut rest, mut i) = (factor, 0);
+    let mut rest = factor;
+    let mut i = 0;
     while i + 4 <= b.len() {
         // Where there are registers for them, and rows are long, twice as many chains of additions.
         let eight = width > Width::Baseline && i >= EIGHT_FROM && i + 8 <= b.len();
@@ -347,7 +348,8 @@ mod tests {
         }
         for n in 0..=23 {
             let start: [f64; 23] = core::array::from_fn(|i| 1.0 / (i as f64 + 0.3));
-            let (mut plain, mut fast) = (start, start);
+            let mut plain = start;
+            let mut fast = start;
             for i in 0..n {
                 let (done, current) = plain.split_at_mut(i);
                 let (pivot, l) = row(&factor, i).split_last().unwrap();

@@ -30,20 +30,23 @@ pub fn rank_one_update<T: Scalar>(
             return;
         };
         let radius = (*pivot * *pivot + head * head).sqrt();
-        let (cos, sin) = (*pivot / radius, head / radius);
+        let cos = *pivot / radius;
+        let sin = head / radius;
         *pivot = radius;
         let mut index = diagonal;
         for (i, v) in below.iter_mut().enumerate() {
             // Down the column: row r of a packed triangle is r + 1 numbers.
             index += first + k + i + 1;
             if let Some(l) = factor.get_mut(index) {
-                let (x, y) = (*l, *v);
+                let x = *l;
+                let y = *v;
                 *l = cos * x + sin * y;
                 *v = cos * y - sin * x;
             }
         }
         if let Some(z) = rhs.get_mut(k) {
-            let (x, y) = (*z, extra);
+            let x = *z;
+            let y = extra;
             *z = cos * x + sin * y;
             extra = cos * y - sin * x;
         }
@@ -103,11 +106,13 @@ pub fn rank_one_downdate<T: Scalar>(
     for k in (0..m).rev() {
         let p = v.get(k).copied().unwrap_or(T::ZERO);
         let radius = (alpha * alpha + p * p).sqrt();
-        let (cos, sin) = (alpha / radius, p / radius);
+        let cos = alpha / radius;
+        let sin = p / radius;
         alpha = radius;
         for (i, s) in swept.iter_mut().enumerate().skip(k) {
             if let Some(l) = factor.get_mut(packed_len(first + i) + first + k) {
-                let (x, y) = (*l, *s);
+                let x = *l;
+                let y = *s;
                 *l = cos * x - sin * y;
                 *s = cos * y + sin * x;
             }
@@ -194,7 +199,8 @@ mod tests {
                 }
             }
             factor(&mut expected, N, 0.0).unwrap();
-            let (mut used, mut scratch) = (v, [0.0; N]);
+            let mut used = v;
+            let mut scratch = [0.0; N];
             rank_one_update(&mut l, first, &mut used[..m], &mut [], 0.0);
             assert!(close(&l, &expected), "update at {first}");
             used = v;
@@ -208,7 +214,8 @@ mod tests {
         let mut l = matrix(2);
         factor(&mut l, N, 0.0).unwrap();
         let before = l;
-        let (mut v, mut scratch) = ([10.0; N], [0.0; N]);
+        let mut v = [10.0; N];
+        let mut scratch = [0.0; N];
         let error = rank_one_downdate(&mut l, 0, &mut v, &mut scratch, 0.0).unwrap_err();
         assert!(error.pivot < 0.0);
         assert_eq!(l, before);
@@ -219,12 +226,15 @@ mod tests {
         let y: [f64; N] = core::array::from_fn(|i| 1.0 - 0.4 * i as f64);
         for index in 0..N {
             let full = matrix(3);
-            let (mut l, mut z, mut scratch) = (full, y, [0.0; N]);
+            let mut l = full;
+            let mut z = y;
+            let mut scratch = [0.0; N];
             factor(&mut l, N, 0.0).unwrap();
             solve(&l, &mut z);
             delete_row(&mut l, N, index, &mut z, &mut scratch);
-            let (mut expected, mut rhs, mut at) = ([0.0; packed_len(N)], [0.0; N], 0);
-            for i in (0..N).filter(|i| *i != index) {
+            let mut expected = [0.0; packed_len(N)];
+            let mut rhs = [0.0; N];
+            for (at, i) in (0..N).filter(|i| *i != index).enumerate() {
                 let kept = row(&full, i)
                     .iter()
                     .enumerate()
@@ -232,7 +242,6 @@ mod tests {
                 kept.zip(&mut expected[packed_len(at)..])
                     .for_each(|((_, from), to)| *to = *from);
                 rhs[at] = y[i];
-                at += 1;
             }
             factor(&mut expected, N - 1, 0.0).unwrap();
             solve(&expected, &mut rhs[..N - 1]);

@@ -59,7 +59,8 @@ pub(crate) fn pivoted_cholesky_with<T: Scalar>(
         *d = covariance(i, i);
     }
     for step in 0..=rank_max {
-        let (mut pivot, mut residual) = (0, T::ZERO);
+        let mut pivot = 0;
+        let mut residual = T::ZERO;
         for (i, d) in diagonal.iter().enumerate().take(n) {
             if *d > residual {
                 (pivot, residual) = (i, *d);
@@ -78,7 +79,8 @@ pub(crate) fn pivoted_cholesky_with<T: Scalar>(
                 root
             } else {
                 let row = |i: usize| slice::part(factor, i * rank_max, step);
-                let (a, b) = (row(i), row(pivot));
+                let a = row(i);
+                let b = row(pivot);
                 (covariance(i, pivot) - super::dot(a, b)) / root
             };
             slice::set(factor, i * rank_max + step, value);
@@ -110,7 +112,8 @@ mod tests {
             let d = (i as f64 - j as f64) / 8.0;
             (-0.5 * d * d).exp_nonpositive()
         };
-        let (mut factor, mut diagonal) = ([0.0; N * N], [0.0; N]);
+        let mut factor = [0.0; N * N];
+        let mut diagonal = [0.0; N];
         let reached = pivoted_cholesky(N, N, &mut factor, &mut diagonal, 1e-8, k);
         assert!(reached.rank < 25 && reached.residual <= 1e-8);
         for i in 0..N {

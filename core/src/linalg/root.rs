@@ -54,7 +54,10 @@ pub fn rotate_in<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) ->
 /// is read and written once: a device would run out of registers.
 #[inline(always)]
 fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -> T {
-    let (mut rest, mut c, mut phi, mut y) = (root, c, phi, y);
+    let mut rest = root;
+    let mut c = c;
+    let mut phi = phi;
+    let mut y = y;
     while cfg!(feature = "dispatch")
         && phi.len() >= 4
         && c.len() >= 4
@@ -112,8 +115,9 @@ fn rotate_all_in_here<T: Scalar, const N: usize>(
     mut phis: [&mut [T]; N],
     mut ys: [T; N],
 ) {
-    let (mut rest, mut c, mut left) =
-        (root, c, phis.iter().map(|phi| phi.len()).min().unwrap_or(0));
+    let mut rest = root;
+    let mut c = c;
+    let mut left = phis.iter().map(|phi| phi.len()).min().unwrap_or(0);
     let mut blocks: [Option<(&mut [T], &mut [T])>; N] = [const { None }; N];
     loop {
         blocks.rotate_right(1);
@@ -229,7 +233,8 @@ fn turn_chunk<T: Scalar, const N: usize>(
 ) {
     let mut x = *phi;
     for (row, (cos, sin)) in rows.into_iter().zip(rotations) {
-        let (old, mut new) = (*row, x);
+        let old = *row;
+        let mut new = x;
         for i in 0..N {
             new[i] = cos * old[i] + sin * x[i];
         }
@@ -285,11 +290,13 @@ pub fn rotate_out<T: Scalar>(
         let (head, row) = split(left, left.len().saturating_sub(m - k));
         left = head;
         let radius = (alpha * alpha + *p * *p).sqrt();
-        let (cos, sin) = (alpha / radius, *p / radius);
+        let cos = alpha / radius;
+        let sin = *p / radius;
         alpha = radius;
         // With the sign of the sine turned this is the rotation of an update.
         rotate(cos, -sin, row, tail_mut(swept, k));
-        let (x, s) = (*c, swept_c);
+        let x = *c;
+        let s = swept_c;
         *c = cos * x - sin * s;
         swept_c = cos * s + sin * x;
     }
@@ -308,7 +315,8 @@ fn onto<T: Scalar>(diagonal: &mut T, head: T) -> (T, T) {
 /// (a, b) ← (cos·a + sin·b, cos·b − sin·a).
 #[inline(always)]
 fn turn<T: Scalar>(cos: T, sin: T, a: &mut T, b: &mut T) {
-    let (x, y) = (*a, *b);
+    let x = *a;
+    let y = *b;
     *a = cos * x + sin * y;
     *b = cos * y - sin * x;
 }
@@ -385,7 +393,8 @@ mod tests {
             [2.0, 0.0, -1.0f64],
         ];
         let y = [0.3, -1.2, 2.0, 0.7];
-        let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
+        let mut root = [0.0; packed_len(M)];
+        let mut c = [0.0; M];
         reset(&mut root, &mut c, 0.1);
         for (row, y) in rows.iter().zip(y) {
             rotate_in(&mut root, &mut c, &mut row.clone(), y);
@@ -411,14 +420,16 @@ mod tests {
             core::array::from_fn(|j| 0.9 - 0.37 * ((i * 5 + j * 3) % 7) as f64)
         };
         let build = |from: usize| {
-            let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
+            let mut root = [0.0; packed_len(M)];
+            let mut c = [0.0; M];
             reset(&mut root, &mut c, 0.05);
             (from..9).for_each(|i| {
                 rotate_in(&mut root, &mut c, &mut row(i), i as f64 - 3.0);
             });
             (root, c)
         };
-        let ((mut root, mut c), (expected, expected_c)) = (build(0), build(2));
+        let (mut root, mut c) = build(0);
+        let (expected, expected_c) = build(2);
         let mut scratch = [0.0; M];
         for i in 0..2 {
             rotate_out(
@@ -454,9 +465,11 @@ mod tests {
             core::array::from_fn(|j| 0.9 - 0.11 * ((i * 5 + j * 3) % 17) as f32)
         };
         for m in 0..=M {
-            let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
+            let mut root = [0.0; packed_len(M)];
+            let mut c = [0.0; M];
             reset(&mut root[..packed_len(m)], &mut c[..m], 0.05);
-            let (mut expected, mut expected_c) = (root, c);
+            let mut expected = root;
+            let mut expected_c = c;
             let [mut a, mut b, mut d] = [row(1), row(2), row(3)];
             for (i, phi) in [a, b, d].iter_mut().enumerate() {
                 rotate_in(

@@ -30,7 +30,8 @@ pub(crate) fn dots_here<'r, T: Scalar, I>(
             count += 1;
         }
         let [a, b, c, d, e, f, g, h] = eight;
-        let (upper, lower) = ([a, b, c, d], [e, f, g, h]);
+        let upper = [a, b, c, d];
+        let lower = [e, f, g, h];
         let whole = |rows: &[&[T]]| rows.iter().all(|row| row.len() == x.len());
         let mut sums = [T::ZERO; 8];
         let mut done = 0;
@@ -115,7 +116,8 @@ mod tests {
                     );
                 }
             }
-            let (mut together, mut alone) = (x, x);
+            let mut together = x;
+            let mut alone = x;
             add_rows_here((0..count).map(|i| (0.3 + i as f32, row(i))), &mut together);
             (0..count).for_each(|i| axpy(0.3 + i as f32, row(i), &mut alone));
             assert_eq!(together.map(f32::to_bits), alone.map(f32::to_bits));

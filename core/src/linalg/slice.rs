@@ -74,7 +74,8 @@ pub(crate) fn split_last_chunk<T, const N: usize>(all: &[T]) -> Option<(&[T], &[
 /// "z" does not see that it is by no zero.
 #[inline(always)]
 pub(crate) fn rows<T>(all: &[T], width: usize) -> impl Iterator<Item = &[T]> {
-    let (width, mut rest) = (width.max(1), all);
+    let width = width.max(1);
+    let mut rest = all;
     core::iter::from_fn(move || {
         let (row, others) = rest.split_at_checked(width)?;
         rest = others;

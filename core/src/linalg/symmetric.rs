@@ -51,7 +51,9 @@ pub fn eigen<T: Scalar>(matrix: &mut [T], values: &mut [T], vectors: &mut [T]) {
 
 /// Makes entry (p, q) zero; false if it was negligible already.
 fn rotate<T: Scalar>(a: &mut [T], vectors: &mut [T], n: usize, p: usize, q: usize) -> bool {
-    let (app, aqq, apq) = (a[p * n + p], a[q * n + q], a[p * n + q]);
+    let app = a[p * n + p];
+    let aqq = a[q * n + q];
+    let apq = a[p * n + q];
     // Relative to both diagonal entries: this is what keeps small eigenvalues accurate.
     if !(apq * apq > T::EPSILON * T::EPSILON * (app * aqq).abs()) || apq == T::ZERO {
         a[p * n + q] = T::ZERO;
@@ -66,7 +68,8 @@ fn rotate<T: Scalar>(a: &mut [T], vectors: &mut [T], n: usize, p: usize, q: usiz
     let sin = t * cos;
     for k in 0..n {
         if k != p && k != q {
-            let (x, y) = (a[p * n + k], a[q * n + k]);
+            let x = a[p * n + k];
+            let y = a[q * n + k];
             let (x, y) = (cos * x - sin * y, sin * x + cos * y);
             (a[p * n + k], a[k * n + p]) = (x, x);
             (a[q * n + k], a[k * n + q]) = (y, y);
@@ -155,8 +158,10 @@ mod tests {
 
     #[test]
     fn eigenpairs_rebuild_the_matrix_and_are_orthonormal() {
-        let (mut a, mut values, mut u, mut back) =
-            (matrix(N), [0.0; N], [0.0; N * N], [0.0; N * N]);
+        let mut a = matrix(N);
+        let mut values = [0.0; N];
+        let mut u = [0.0; N * N];
+        let mut back = [0.0; N * N];
         eigen(&mut a, &mut values, &mut u);
         function(&values, &u, &mut back, |x| x);
         for (x, y) in back.iter().zip(matrix(N)) {
@@ -173,7 +178,8 @@ mod tests {
     #[test]
     fn the_inverse_root_is_a_pseudo_inverse() {
         for rank in [0, 1, 4, 9] {
-            let (mut root, mut scratch) = (matrix(rank), [0.0; N * N + N]);
+            let mut root = matrix(rank);
+            let mut scratch = [0.0; N * N + N];
             assert_eq!(inverse_root(&mut root, N, 1e-10, &mut scratch), rank);
             let a = matrix(rank);
             // A·R·R·A = A, R symmetric.

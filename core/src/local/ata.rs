@@ -72,7 +72,8 @@ pub fn truncated_mean(
     reports: &mut [Magnitudes],
     threshold: f64,
 ) -> (Vec<f64>, Vec<f64>) {
-    let (size, count) = (dictionary.members().len(), reports.len());
+    let size = dictionary.members().len();
+    let count = reports.len();
     let mut u = vec![0.0; count * size];
     for (x, u) in u.chunks_exact_mut(size.max(1)).enumerate() {
         dictionary.in_symmetric_basis(posterior.row(x), u);
@@ -139,7 +140,8 @@ impl AtaGpUcb {
             }
             .into());
         }
-        let (count, rounds) = (kernel.count(), Rounds::new(p.rounds));
+        let count = kernel.count();
+        let rounds = Rounds::new(p.rounds);
         let weights = prior(&[], 0, p.regularization, count)?;
         Ok(AtaGpUcb {
             seed,
@@ -167,7 +169,8 @@ impl AtaGpUcb {
 
     /// Lines 5 to 12: dictionary, V, truncation, estimate.
     fn estimate(&mut self) -> Result<(), LearnerError> {
-        let (round, last) = (self.rounds.round(), self.rounds.candidate());
+        let round = self.rounds.round();
+        let last = self.rounds.candidate();
         let lambda = self.config.parameters().regularization;
         let stream = &mut self.seed.stream(Party::Server, Purpose::Projection, round);
         let members = resample(

@@ -214,7 +214,9 @@ impl Config {
 
     /// The width of TGP-UCB in round t, `information_gain` that of the run before it.
     pub fn tgp_width(&self, round: u32, information_gain: f64) -> f64 {
-        let (p, delta, round) = (&self.0, self.0.failure_probability, u64::from(round));
+        let p = &self.0;
+        let delta = self.0.failure_probability;
+        let round = u64::from(round);
         let (moment, _, order) = self.moments();
         let width = match (self.bounded(), p.constants) {
             (Some(noise), Constants::Theorem) => {
@@ -237,8 +239,11 @@ impl Config {
 
     /// b of ATA-GP-UCB with m features.
     pub fn ata_threshold(&self, features: u32) -> f64 {
-        let (p, delta) = (&self.0, self.0.failure_probability);
-        let (moment, features, rounds) = (self.moments().0, features.into(), p.rounds.into());
+        let p = &self.0;
+        let delta = self.0.failure_probability;
+        let moment = self.moments().0;
+        let features = features.into();
+        let rounds = p.rounds.into();
         match p.constants {
             Constants::Theorem => heavy_tailed::ata_threshold(moment, features, rounds, delta),
             Constants::OrderWise => order_wise::ata_threshold_of(moment, features, rounds, delta),
@@ -247,9 +252,12 @@ impl Config {
 
     /// The width of ATA-GP-UCB with m features.
     pub fn ata_width(&self, features: u32) -> f64 {
-        let (p, delta) = (&self.0, self.0.failure_probability);
-        let (bound, moment) = (self.norm_bound(), self.moments().0);
-        let (features, rounds) = (u64::from(features), u64::from(p.rounds));
+        let p = &self.0;
+        let delta = self.0.failure_probability;
+        let bound = self.norm_bound();
+        let moment = self.moments().0;
+        let features = u64::from(features);
+        let rounds = u64::from(p.rounds);
         p.width_factor
             * match p.constants {
                 Constants::Theorem => heavy_tailed::ata_width(
@@ -287,7 +295,8 @@ impl Config {
 
     /// k, the plays of one epoch.
     pub fn epoch_len(&self) -> u32 {
-        let (p, delta) = (&self.0, self.0.failure_probability);
+        let p = &self.0;
+        let delta = self.0.failure_probability;
         p.epoch_len.unwrap_or_else(|| match p.constants {
             Constants::Theorem => confidence::moma_epoch_len(p.rounds.into(), delta) as u32,
             Constants::OrderWise => {
@@ -298,7 +307,8 @@ impl Config {
 
     /// Inflation q_N of the sampling probabilities of the dictionary.
     pub fn nystrom_inflation(&self) -> f64 {
-        let (p, delta) = (&self.0, self.0.failure_probability);
+        let p = &self.0;
+        let delta = self.0.failure_probability;
         p.nystrom_inflation.unwrap_or_else(|| match p.constants {
             Constants::Theorem => confidence::nystrom_inflation(p.accuracy, p.rounds.into(), delta),
             Constants::OrderWise => order_wise::nystrom_inflation(p.rounds.into(), delta),

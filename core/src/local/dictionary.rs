@@ -54,7 +54,8 @@ fn eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
             found.eigenvectors.as_slice().to_vec(),
         ),
         None => {
-            let (mut values, mut vectors) = (vec![0.0; n], vec![0.0; n * n]);
+            let mut values = vec![0.0; n];
+            let mut vectors = vec![0.0; n * n];
             symmetric::eigen(&mut matrix.to_vec(), &mut values, &mut vectors);
             (values, vectors)
         }
@@ -200,14 +201,16 @@ impl Dictionary {
         let largest = values
             .iter()
             .fold(0.0, |most: f64, x| if *x > most { *x } else { most });
-        let (mut basis, mut scales) = (Vec::new(), Vec::new());
+        let mut basis = Vec::new();
+        let mut scales = Vec::new();
         for (value, vector) in values.iter().zip(vectors.chunks_exact(size.max(1))) {
             if *value > RELATIVE_RANK * largest {
                 basis.extend_from_slice(vector);
                 scales.push(1.0 / Scalar::sqrt(*value));
             }
         }
-        let (rank, count) = (scales.len(), kernel.count);
+        let rank = scales.len();
+        let count = kernel.count;
         let mut rows = vec![0.0; count * rank];
         let mut missing: Vec<f64> = (0..count).map(|x| kernel.variance(x)).collect();
         let mut covariances = vec![0.0; size];
@@ -276,7 +279,8 @@ impl DictionaryPosterior {
     ///
     /// **Cost**: about 9m³ + 2Nm² flops.
     pub fn new(dictionary: &Dictionary, plays: &[u32], regularization: f64) -> Self {
-        let (rank, count) = (dictionary.rank, plays.len());
+        let rank = dictionary.rank;
+        let count = plays.len();
         let mut v = vec![0.0; rank * rank];
         for (x, n) in plays.iter().enumerate().filter(|(_, n)| **n > 0) {
             let psi = dictionary.row(x);
@@ -300,7 +304,8 @@ impl DictionaryPosterior {
                 axpy(scale * x, vector, row);
             }
         }
-        let (mut rows, mut variance) = (vec![0.0; count * rank], vec![0.0; count]);
+        let mut rows = vec![0.0; count * rank];
+        let mut variance = vec![0.0; count];
         let mut variance_clamps = 0;
         for x in 0..count {
             let row = &mut rows[x * rank..][..rank];

@@ -50,7 +50,8 @@ pub fn median_of_means(
     k: usize,
 ) -> MedianOfMeans {
     let rank = dictionary.rank();
-    let (mut correlations, mut whitened) = (vec![0.0; k * rank], vec![0.0; k * rank]);
+    let mut correlations = vec![0.0; k * rank];
+    let mut whitened = vec![0.0; k * rank];
     for (x, sums) in sums
         .chunks_exact(k.max(1))
         .enumerate()
@@ -136,7 +137,8 @@ impl MomaGpUcb {
     /// **Errors**: [`LearnerError::Candidates`]; [`LearnerError::EpochTooLong`] if T < k.
     pub fn new(config: Config, seed: RunSeed, kernel: KernelMatrix) -> Result<Self, LearnerError> {
         check_count(&config, kernel.count())?;
-        let (k, rounds) = (config.epoch_len(), config.parameters().rounds);
+        let k = config.epoch_len();
+        let rounds = config.parameters().rounds;
         if rounds < k {
             return Err(LearnerError::EpochTooLong {
                 epoch_len: k,

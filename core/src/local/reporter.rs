@@ -467,10 +467,8 @@ mod tests {
     /// second's report.
     #[test]
     fn a_report_costs_what_was_charged() {
-        let (cheap, dear) = (
-            mechanism(),
-            ClampedLaplace::new(2.0, 16, Epsilon::new(8.0).unwrap()).unwrap(),
-        );
+        let cheap = mechanism();
+        let dear = ClampedLaplace::new(2.0, 16, Epsilon::new(8.0).unwrap()).unwrap();
         let mut state = ReporterState::new(1, Epsilon::new(1.0).unwrap());
         let source = &mut Simulated::new(Stream::from_seed(5));
         let query = || ReporterInput::Query { candidate: 0 };
@@ -522,10 +520,8 @@ mod tests {
         let mechanism = mechanism();
         let source = &mut Simulated::new(Stream::from_seed(5));
         let other = &mut Simulated::new(Stream::from_seed(6));
-        let (mut one, mut two) = (
-            ReporterState::new(1, Epsilon::new(1.0).unwrap()),
-            ReporterState::new(2, Epsilon::new(1.0).unwrap()),
-        );
+        let mut one = ReporterState::new(1, Epsilon::new(1.0).unwrap());
+        let mut two = ReporterState::new(2, Epsilon::new(1.0).unwrap());
         let query = || ReporterInput::Query { candidate: 0 };
         let first = Reporter::attach(&mechanism, &mut one)
             .handle::<f64, _>(query(), source)

@@ -89,7 +89,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> TgpUcb<T, S> {
         let p = config.parameters();
         let gp = FiniteGp::new(kernel, T::from_f64(p.regularization), dim, points, storage)?;
         check_count(&config, gp.count())?;
-        let (gain, rounds) = (RunGain::new(p.regularization)?, Rounds::new(p.rounds));
+        let gain = RunGain::new(p.regularization)?;
+        let rounds = Rounds::new(p.rounds);
         Ok(TgpUcb {
             config,
             seed,

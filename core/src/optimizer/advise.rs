@@ -83,7 +83,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// [`SpaceError::Value`](crate::space::SpaceError::Value); [`SurrogateError::Index`] before the
     /// first observation: there is no scale.
     pub fn predict(&mut self, point: &[T]) -> Result<(T, T), OptimizerError> {
-        let (expected, given) = (self.space.dim(), point.len());
+        let expected = self.space.dim();
+        let given = point.len();
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
@@ -134,7 +135,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// ```
     pub fn predict_all(&mut self, points: &[T], out: &mut [(T, T)]) -> Result<(), OptimizerError> {
         let dim = self.space.dim();
-        let (expected, given) = (out.len() * dim, points.len());
+        let expected = out.len() * dim;
+        let given = points.len();
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }

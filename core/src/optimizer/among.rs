@@ -114,7 +114,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     fn check_candidates(&self, candidates: &[T]) -> Result<(), OptimizerError> {
-        let (expected, given) = (self.space.dim(), candidates.len());
+        let expected = self.space.dim();
+        let given = candidates.len();
         if given == 0 || !given.is_multiple_of(expected.max(1)) {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
@@ -152,7 +153,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         candidates: &[T],
         count: usize,
     ) -> Result<(), OptimizerError> {
-        let (dim, repeats) = (self.space.dim(), self.repeats());
+        let dim = self.space.dim();
+        let repeats = self.repeats();
         let unresolved = self.noise_floor() + self.noise_floor();
         let rule = self.settings.acquisition;
         let (gp, rest, Asked { space, .. }) = self.parts()?;
@@ -197,7 +199,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The candidate nearest to the next point of the design that was not asked; of all if each one
     /// was.
     fn nearest_to_design(&self, candidates: &[T]) -> usize {
-        let (dim, element) = (self.space.dim(), self.element());
+        let dim = self.space.dim();
+        let element = self.element();
         let design: Point<T> = crate::domain::collected(
             (0..dim).map(|axis| coordinate(element, axis, self.settings.seed)),
         );

@@ -37,10 +37,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// ```
     pub fn given(&mut self, context: &[T]) -> Result<(), OptimizerError> {
         let axes = self.space.axes();
-        let (expected, given) = (
-            axes.iter().filter(|axis| axis.context).count(),
-            context.len(),
-        );
+        let expected = axes.iter().filter(|axis| axis.context).count();
+        let given = context.len();
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }

@@ -13,7 +13,8 @@ pub const fn storage_len(dim: usize, capacity: usize) -> usize {
 
 /// Numbers that a search and a fit share: one of them is under way at a time.
 const fn search_len(dim: usize) -> usize {
-    let (search, fit) = (maximize::scratch_len(dim), map::storage_len(dim));
+    let search = maximize::scratch_len(dim);
+    let fit = map::storage_len(dim);
     if search > fit { search } else { fit }
 }
 

@@ -19,14 +19,13 @@ pub(super) fn level<T: Scalar>(
     given: Option<&[T]>,
 ) -> Level<T> {
     let n = gp.len();
-    let (whitened, ones, alpha) = (
-        head_mut(rest.whitened, n),
-        head_mut(rest.column, n),
-        head_mut(rest.alpha, n),
-    );
+    let whitened = head_mut(rest.whitened, n);
+    let ones = head_mut(rest.column, n);
+    let alpha = head_mut(rest.alpha, n);
     slice::copy(gp.targets(), whitened);
     let (center, _) = map::moments(gp.targets());
-    let (mut observations, mut scatter) = (T::from_u32(n as u32), T::ZERO);
+    let mut observations = T::from_u32(n as u32);
+    let mut scatter = T::ZERO;
     for (count, own) in gp.counts().iter().zip(gp.scatters()) {
         if *count > T::ONE {
             (observations, scatter) = (observations + (*count - T::ONE), scatter + *own);

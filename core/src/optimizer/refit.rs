@@ -74,7 +74,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// **Errors**: as [`Optimizer::fit`], which ends it. **Cost**: `evaluations` of n³ flops each,
     /// in the last slice n³/3 more.
     pub fn fit_step(&mut self, evaluations: u32) -> Result<Poll<Option<Fit<T>>>, OptimizerError> {
-        let (dim, n, capacity) = (self.space.dim(), self.len, self.capacity);
+        let dim = self.space.dim();
+        let n = self.len;
+        let capacity = self.capacity;
         let parts = split(self.storage.as_mut(), dim, capacity);
         let (mean, deviation) = map::moments(part(parts.model, capacity * dim, n));
         // Nothing, but for the rounding of their mean.
@@ -109,7 +111,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         };
         self.factored = false;
         let Parts { model, rest, .. } = parts;
-        let (values, ones, alpha) = (rest.whitened, rest.column, rest.alpha);
+        let values = rest.whitened;
+        let ones = rest.column;
+        let alpha = rest.alpha;
         let shape = self.settings.shape;
         let categories = super::categories(&self.space);
         let mut rows = Rows {

@@ -170,7 +170,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     // A frame of its own: on a device it does not lie below that of the search.
     #[inline(never)]
     fn proposed(&mut self, found: T) -> Result<Point<T>, OptimizerError> {
-        let (seed, element) = (self.settings.seed, self.element());
+        let seed = self.settings.seed;
+        let element = self.element();
         let dim = self.space.dim();
         if found > -T::INFINITY {
             let unit: Point<T> = collected(self.parts()?.1.point.iter().copied());
@@ -259,7 +260,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         evaluations: u32,
         rule: &impl Rule<T>,
     ) -> Result<Poll<T>, OptimizerError> {
-        let (unresolved, once) = (self.noise_floor() + self.noise_floor(), self.once());
+        let unresolved = self.noise_floor() + self.noise_floor();
+        let once = self.once();
         let (gp, rest, Asked { space, given }) = self.parts()?;
         let numbers = Numbers {
             unresolved,

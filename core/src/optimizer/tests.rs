@@ -142,7 +142,8 @@ fn refusals<T: Scalar>(
         vec![T::ZERO; storage_len(dim, ROUNDS)],
     )
     .unwrap();
-    let (mut noise, mut failed) = ([0.0; ROUNDS], 0);
+    let mut noise = [0.0; ROUNDS];
+    let mut failed = 0;
     normal::fill(&mut Stream::from_seed(5), &mut noise);
     for round in 0..ROUNDS {
         let x = optimizer.suggest().unwrap();
@@ -158,7 +159,8 @@ fn refusals<T: Scalar>(
 
 #[test]
 fn mended_single_precision_with_fits_refuses_nothing() {
-    let (mut runs, mut broken) = (0, Vec::new());
+    let mut runs = 0;
+    let mut broken = Vec::new();
     for shape in [Stationary::Matern52, Stationary::SquaredExponential] {
         for dim in 1..=3 {
             for (index, f) in FUNCTIONS.into_iter().enumerate() {
@@ -223,7 +225,8 @@ fn mended_a_failed_fit_changes_nothing_and_says_what_failed() {
             .unwrap();
     }
     optimizer.observe(&[0.9], 1.2e19).unwrap();
-    let (before, parameters) = (optimizer.clone(), optimizer.parameters().clone());
+    let before = optimizer.clone();
+    let parameters = optimizer.parameters().clone();
     let error = optimizer.fit().unwrap_err();
     assert!(
         matches!(error, OptimizerError::Fit(SurrogateError::NonFinite { .. })),
@@ -318,7 +321,8 @@ fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
         ..Settings::default()
     };
     let new = || Optimizer::new(unit_box(1), settings, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
-    let (mut optimizer, mut fresh) = (new(), new());
+    let mut optimizer = new();
+    let mut fresh = new();
     let points = [(0.1, 1.0), (0.4, 2.5), (0.6, -1.0), (0.9, 0.5)];
     for (i, (x, y)) in points.into_iter().enumerate() {
         optimizer.observe(&[x], y).unwrap();
@@ -332,7 +336,8 @@ fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
     );
     assert_eq!(optimizer.len(), 3);
     for (x, y) in [(0.2, 0.3), (0.3, 1.5)] {
-        let (a, b) = (optimizer.best().unwrap(), fresh.best().unwrap());
+        let a = optimizer.best().unwrap();
+        let b = fresh.best().unwrap();
         assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-12, "{a:?} {b:?}");
         optimizer.observe(&[x], y).unwrap();
         fresh.observe(&[x], y).unwrap();
@@ -352,7 +357,8 @@ fn regret_of(seed: u32, rounds: usize, f: fn(&[f64]) -> f64, random: bool) -> f6
         vec![0.0f32; storage_len(2, rounds)],
     )
     .unwrap();
-    let (mut stream, mut best) = (Stream::from_seed(u64::from(seed)), f64::NEG_INFINITY);
+    let mut stream = Stream::from_seed(u64::from(seed));
+    let mut best = f64::NEG_INFINITY;
     for _ in 0..rounds {
         let x = if random {
             Point::from_slice(&[stream.unit(), stream.unit()]).unwrap()
@@ -392,7 +398,8 @@ fn thirty_questions_come_ten_times_nearer_than_random_ones() {
             found.sort_by(f64::total_cmp);
             found[4]
         };
-        let (ours, random) = (median(false), median(true));
+        let ours = median(false);
+        let random = median(true);
         assert!(ours < 0.1 * random, "{ours} against {random}");
     }
 }
@@ -412,7 +419,8 @@ fn outside_is_refused<T: Scalar>() {
         )
         .unwrap()
     };
-    let (mut optimizer, mut other) = (new(), new());
+    let mut optimizer = new();
+    let mut other = new();
     let number = T::from_f64;
     for round in 0..8 {
         let x = optimizer.suggest().unwrap();

@@ -52,7 +52,8 @@ impl LipschitzTuning {
         scale("loss_max", self.loss_max)?;
         check("records", f64::from(self.records), self.records >= 1, "1..")?;
         scale("lipschitz", self.lipschitz)?;
-        let (low, high) = (self.regularization_min, self.regularization_max);
+        let low = self.regularization_min;
+        let high = self.regularization_max;
         scale("regularization_min", low)?;
         scale("regularization_max", high)?;
         check(
@@ -66,7 +67,8 @@ impl LipschitzTuning {
 
     /// min{g*, L/λmin}/m + (λmax − λmin)L/(λmaxλmin), as printed.
     pub fn paper_sensitivity(&self) -> f64 {
-        let (low, high) = (self.regularization_min, self.regularization_max);
+        let low = self.regularization_min;
+        let high = self.regularization_max;
         self.loss_max.min(self.lipschitz / low) / f64::from(self.records)
             + (high - low) * self.lipschitz / (high * low)
     }
@@ -193,7 +195,8 @@ mod tests {
             "what is lost"
         );
         assert_eq!(wide.checked().unwrap_err().field, "regularization_min");
-        let (small, large) = (1e-101, 1e101);
+        let small = 1e-101;
+        let large = 1e101;
         for (bad, field) in [
             (
                 LipschitzTuning {
@@ -230,7 +233,9 @@ mod tests {
         // arithmetic.
         for code in 0..16 {
             let end = |bit: u32| if code >> bit & 1 == 1 { 1e100 } else { 1e-100 };
-            let (lipschitz, low, loss_max) = (end(0), end(1), end(2));
+            let lipschitz = end(0);
+            let low = end(1);
+            let loss_max = end(2);
             let high = if code >> 3 == 1 { 1e100 } else { low };
             let corner = LipschitzTuning {
                 loss_max,

@@ -90,7 +90,9 @@ impl<V, P: Provenance> PriorConditional<V, P> {
 
 impl<V: fmt::Display, P: Provenance> fmt::Display for PriorConditional<V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, epsilon, delta) = (&self.value, self.epsilon, self.delta);
+        let value = &self.value;
+        let epsilon = self.epsilon;
+        let delta = self.delta;
         write!(
             f,
             "{value} [({epsilon}, {delta})-private under the GP prior only; {}]",

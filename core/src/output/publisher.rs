@@ -120,11 +120,9 @@ impl PublisherState {
     /// Every candidate is scored once, and until the result has left its score is in `levels`,
     /// within 0..=`level_max`. What is refused is told by counts alone.
     fn judge(&self, levels: &[i64], level_max: u64) -> Result<(), StateError> {
-        let (phase, candidates, scored) = (
-            self.phase.name(),
-            levels.len() as u64,
-            u64::from(self.scored),
-        );
+        let phase = self.phase.name();
+        let candidates = levels.len() as u64;
+        let scored = u64::from(self.scored);
         stored(phase, "number of scores", scored, 0..=candidates)?;
         stored(
             phase,
@@ -523,7 +521,9 @@ mod tests {
         let of = |scale: ScoreScale| WorstCase::new(2, scale, e, e, FailureRule::Abort).unwrap();
         let opaque = of(ScoreScale::opaque(0.0, 1.0).unwrap());
         let mean = of(ScoreScale::promised_mean(0.0, 1.0, 256).unwrap());
-        let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 2], [0; 2]);
+        let mut state = PublisherState::new();
+        let mut levels = [0; 2];
+        let mut order = [0; 2];
         let source = &mut crate::random::Simulated::new(crate::random::Stream::from_seed(1));
         let mut publisher =
             Publisher::attach(&opaque, &mut state, &mut levels, &mut order).unwrap();
@@ -574,7 +574,9 @@ mod tests {
         )
         .unwrap();
         for failed in [true, false] {
-            let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 2], [0; 2]);
+            let mut state = PublisherState::new();
+            let mut levels = [0; 2];
+            let mut order = [0; 2];
             let source = &mut crate::random::Simulated::new(crate::random::Stream::from_seed(1));
             let mut publisher =
                 Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).unwrap();

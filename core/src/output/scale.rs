@@ -42,7 +42,8 @@ impl ScoreScale {
         )?;
         check("records", f64::from(records), records >= 1, "1..")?;
         let levels = u64::from(score_max) * u64::from(records);
-        let (low, high) = (0.0, f64::from(score_max));
+        let low = 0.0;
+        let high = f64::from(score_max);
         Ok(ScoreScale {
             given: Given::Sum,
             low,

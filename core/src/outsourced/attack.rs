@@ -34,7 +34,8 @@ pub fn recover_row(
 ) -> Option<Vec<f64>> {
     let row = |i: usize| released.get(i * out_dim..(i + 1) * out_dim);
     let (first, rest) = known.split_first()?;
-    let (origin_z, origin_x) = (row(first.0)?, first.1);
+    let origin_z = row(first.0)?;
+    let origin_x = first.1;
     let dim = origin_x.len();
     // Differences to the first known row: ΔX = ΔZ·W, W = pinv(ΔZ)·ΔX.
     let mut differences = DMatrix::zeros(rest.len(), out_dim);
@@ -67,7 +68,8 @@ pub fn residual(released: &[f64], out_dim: usize, candidate: &[f64], dim: usize)
     let q = DMatrix::from_row_slice(rows, dim, &candidate[..rows * dim])
         .qr()
         .q();
-    let (mut left, mut all) = (0.0, 0.0);
+    let mut left = 0.0;
+    let mut all = 0.0;
     for k in 0..out_dim {
         let z = DVector::from_iterator(rows, (0..rows).map(|i| released[i * out_dim + k]));
         let rest = &z - &q * (q.transpose() * &z);

@@ -447,7 +447,9 @@ mod tests {
     fn charges_before_it_draws_and_answers_after_it_released() {
         let mechanism = GaussianProjection::identity(2, 1.0, 1e-5, 25.0, 20).unwrap();
         let table = [1.0, 2.0, 3.0, 4.0];
-        let (mut state, mut pool, mut out) = (CuratorState::new(), [0; 4], [0.0; 4]);
+        let mut state = CuratorState::new();
+        let mut pool = [0; 4];
+        let mut out = [0.0; 4];
         let protection = Protection::Gaussian(mechanism);
         let mut source = Simulated::new(Stream::from_seed(1));
         assert_eq!(
@@ -541,7 +543,9 @@ mod tests {
     #[test]
     fn a_refused_budget_closes_for_good() {
         let mechanism = GaussianProjection::identity(1, 1.0, 1e-5, 25.0, 20).unwrap();
-        let (mut state, mut pool, mut out) = (CuratorState::new(), [0; 2], [0.0; 2]);
+        let mut state = CuratorState::new();
+        let mut pool = [0; 2];
+        let mut out = [0.0; 2];
         let mut curator = Curator::attach(
             Protection::Gaussian(mechanism),
             &[1.0, 2.0],
@@ -569,8 +573,10 @@ mod tests {
     fn mended_releases_at_two_scales_do_not_add() {
         let mechanism = GaussianProjection::identity(1, 1.0, 1e-5, 25.0, 20).unwrap();
         let event = |constants: Constants<'_>| {
-            let (mut table, mut state, mut pool, mut out) =
-                ([1.0, 2.0], CuratorState::new(), [0; 2], [0.0; 2]);
+            let mut table = [1.0, 2.0];
+            let mut state = CuratorState::new();
+            let mut pool = [0; 2];
+            let mut out = [0.0; 2];
             constants.apply(&mut table).unwrap();
             let protection = Protection::Gaussian(mechanism);
             let curator = Curator::attach(
@@ -584,7 +590,8 @@ mod tests {
             curator.unwrap().event().unwrap()
         };
         let scaled = |factor| event(Constants::public(&[0.0], factor).unwrap());
-        let (one, ten) = (scaled(1.0), scaled(10.0));
+        let one = scaled(1.0);
+        let ten = scaled(10.0);
         let mut accountant = RdpAccountant::new();
         accountant.compose(&one, 1).unwrap();
         accountant.compose(&scaled(1.0), 1).unwrap();

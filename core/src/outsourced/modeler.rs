@@ -333,7 +333,8 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
 
     /// The same over the rows not queried yet; ties go to the lowest index.
     fn best_unseen(&self, width: T) -> u32 {
-        let (mut best, mut largest) = (0, -T::INFINITY);
+        let mut best = 0;
+        let mut largest = -T::INFINITY;
         let bounds = self.posterior.mean().iter().zip(self.posterior.variance());
         for (row, (mean, variance)) in (0u32..).zip(bounds) {
             let bound = upper_confidence_bound::bound(*mean, *variance, width);
@@ -352,7 +353,8 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
 
     /// Line "argmax of μ̃ + √βₜ·σ̃", t counted from 1 after the initial rows.
     fn query(&mut self) -> ModelerOutput {
-        let (p, done) = (self.config.parameters(), self.state.observations);
+        let p = self.config.parameters();
+        let done = self.state.observations;
         self.state.phase = ModelerPhase::Waiting;
         if let Some(row) = self.initial.get(done as usize) {
             self.state.pending = *row;
@@ -414,7 +416,8 @@ mod tests {
     fn queries(crash: bool) -> Vec<u32> {
         let config = config(12);
         let rows: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.1).collect();
-        let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
+        let mut state = ModelerState::new();
+        let mut log = vec![0.0; log_len(&config)];
         let mut workspace = vec![f64::NAN; workspace_len(&config)];
         let mut input = ModelerInput::Start;
         let mut asked = Vec::new();
@@ -466,7 +469,8 @@ mod tests {
         assert!(Config::new(Parameters { rounds: 40, ..with }).is_err());
         let config = Config::new(with).unwrap();
         let rows: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.1).collect();
-        let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
+        let mut state = ModelerState::new();
+        let mut log = vec![0.0; log_len(&config)];
         let mut workspace = vec![0.0; workspace_len(&config)];
         let kernel = SquaredExponential::new(0.7, 1.0).unwrap();
         let mut modeler = Modeler::attach(
@@ -479,7 +483,8 @@ mod tests {
             &mut workspace,
         )
         .unwrap();
-        let (mut input, mut asked) = (ModelerInput::Start, Vec::new());
+        let mut input = ModelerInput::Start;
+        let mut asked = Vec::new();
         while let ModelerOutput::Query { row } = modeler.handle(input).unwrap() {
             asked.push(row);
             input = ModelerInput::Observed(value(row));
@@ -493,7 +498,8 @@ mod tests {
         let config = config(1);
         let rows: Vec<f64> = (0..40).map(f64::from).collect();
         let kernel = || SquaredExponential::new(0.7, 1.0).unwrap();
-        let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
+        let mut state = ModelerState::new();
+        let mut log = vec![0.0; log_len(&config)];
         let mut workspace = vec![0.0; workspace_len(&config)];
         assert!(
             Modeler::attach(

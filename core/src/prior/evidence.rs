@@ -96,7 +96,8 @@ pub(super) fn fit<T: Scalar>(
     let n = rows.len();
     factor(rows, &hypothesis, parts.factor);
     let range = rows.range();
-    let (ones, residual) = (head_mut(parts.ones, n), head_mut(parts.residual, n));
+    let ones = head_mut(parts.ones, n);
+    let residual = head_mut(parts.residual, n);
     let model = head_mut(parts.scratch, n);
     ones.fill(T::ONE);
     residual
@@ -190,7 +191,8 @@ fn inverse_scale<T: Scalar>([y, x, _]: [T; 3], n: usize) -> T {
 
 /// f ln u − ½(u²Y − 2uX + Z) − Σ ln L_jj − ½ ln(a₁·a₁) − ½ ln(2f + uX).
 fn log_evidence<T: Scalar>([y, x, z]: [T; 3], u: T, n: usize, precision: T, factor: &[T]) -> T {
-    let (half, free) = (T::from_f64(0.5), T::from_u32(n as u32 - 1));
+    let half = T::from_f64(0.5);
+    let free = T::from_u32(n as u32 - 1);
     let misfit = u * u * y - (u * x + u * x) + z;
     let curvature = free + free + u * x;
     free * u.ln() - half * (misfit + lower::ln_det(factor, n) + precision.ln() + curvature.ln())
@@ -230,13 +232,15 @@ impl<T: Scalar> Fitted<T> {
         parts: &mut FitParts<'_, T>,
     ) -> Moments<T> {
         let n = rows.len();
-        let (ones, residual) = (head(parts.ones, n), head(parts.residual, n));
+        let ones = head(parts.ones, n);
+        let residual = head(parts.residual, n);
         let column = head_mut(parts.scratch, n);
         let hypothesis = &self.hypothesis;
         hypothesis
             .kernel
             .covariances(hypothesis.own, point, rows.points, rows.asked, column);
-        let (mut mean, mut variance) = (self.level, hypothesis.own);
+        let mut mean = self.level;
+        let mut variance = hypothesis.own;
         if hypothesis.trusts {
             axpy(T::ONE, shared, column);
             mean += self.scale * file.mean;

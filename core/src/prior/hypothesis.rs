@@ -43,12 +43,15 @@ impl<T: Scalar> OwnKernel<T> {
                 (*x - *p) * (*x - *p) * *s
             }),
             ([x0, x1], [s0, s1]) => each(variance, points, candidates, out, |[p0, p1]| {
-                let (d0, d1) = (*x0 - *p0, *x1 - *p1);
+                let d0 = *x0 - *p0;
+                let d1 = *x1 - *p1;
                 d0 * d0 * *s0 + d1 * d1 * *s1
             }),
             ([x0, x1, x2], [s0, s1, s2]) => {
                 each(variance, points, candidates, out, |[p0, p1, p2]| {
-                    let (d0, d1, d2) = (*x0 - *p0, *x1 - *p1, *x2 - *p2);
+                    let d0 = *x0 - *p0;
+                    let d1 = *x1 - *p1;
+                    let d2 = *x2 - *p2;
                     d0 * d0 * *s0 + d1 * d1 * *s1 + d2 * d2 * *s2
                 })
             }
@@ -120,7 +123,8 @@ impl<T: Scalar> Hypotheses<T> {
 
     /// Isotropic kernels.
     fn isotropic(&self) -> impl Iterator<Item = T> {
-        let (dim, root) = (self.dim, T::from_u32(self.dim as u32).sqrt());
+        let dim = self.dim;
+        let root = T::from_u32(self.dim as u32).sqrt();
         let scaled = ISOTROPIC
             .into_iter()
             .map(move |fraction| T::from_f64(fraction) * root);
@@ -152,10 +156,8 @@ impl<T: Scalar> Hypotheses<T> {
 
     /// Number `index`: kernel by kernel, τ = 0 first.
     pub(super) fn get(&self, index: usize) -> Hypothesis<T> {
-        let (kernel, which) = (
-            index / self.per_kernel().max(1),
-            index % self.per_kernel().max(1),
-        );
+        let kernel = index / self.per_kernel().max(1);
+        let which = index % self.per_kernel().max(1);
         let (kernel, ln_lengths) = self.kernel(kernel);
         let (trusts, own, ln_trust) = match (which, self.trust) {
             (0, None) => (false, 1.0, T::ZERO),
@@ -180,10 +182,8 @@ impl<T: Scalar> Hypotheses<T> {
         let (short, long, mask) = match self.isotropic().nth(index) {
             Some(lengthscale) => (lengthscale, lengthscale, 0),
             None => {
-                let (pair, pattern) = (
-                    (index - isotropic) / self.patterns().max(1),
-                    (index - isotropic) % self.patterns().max(1),
-                );
+                let pair = (index - isotropic) / self.patterns().max(1);
+                let pattern = (index - isotropic) % self.patterns().max(1);
                 let (short, long) = PATTERNS.get(pair).copied().unwrap_or((1.0, 1.0));
                 let root = T::from_u32(self.dim as u32).sqrt();
                 (
@@ -195,7 +195,8 @@ impl<T: Scalar> Hypotheses<T> {
         };
         let is_long = |axis: usize| mask >> axis & 1 == 1;
         let scale = |lengthscale: T| T::from_f64(-0.5) / (lengthscale * lengthscale);
-        let (of_short, of_long) = (scale(short), scale(long));
+        let of_short = scale(short);
+        let of_long = scale(long);
         let scales = (0..self.dim).map(|axis| if is_long(axis) { of_long } else { of_short });
         let kernel = OwnKernel {
             scales: crate::domain::collected(scales),

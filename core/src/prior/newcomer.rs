@@ -132,7 +132,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         let reading = Reading::of(prior.map(PublicPrior::self_test));
         let prior = prior.filter(|_| reading.uses_file());
         let landmarks = prior.map_or(0, PublicPrior::count);
-        let (needed, given) = (storage_len(landmarks, capacity, 1), storage.as_ref().len());
+        let needed = storage_len(landmarks, capacity, 1);
+        let given = storage.as_ref().len();
         if given < needed {
             return Err(NewcomerError::Storage { needed, given });
         }
@@ -195,7 +196,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, is not
     /// finite, or says something else about the first or the last candidate than this prior.
     pub fn with_moments(mut self, moments: &'a [T]) -> Result<Self, NewcomerError> {
-        let (candidates, rows) = (self.count(), moments.len() / 2);
+        let candidates = self.count();
+        let rows = moments.len() / 2;
         let refused = |candidate| NewcomerError::Moments {
             candidate,
             rows,
@@ -262,7 +264,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// read.
     pub fn observe(&mut self, candidate: usize, value: T) -> Result<(), NewcomerError> {
         self.check(candidate, value)?;
-        let (n, prior) = (self.len, self.prior);
+        let n = self.len;
+        let prior = self.prior;
         let point = part(self.candidates, candidate * self.dim, self.dim);
         let landmarks = self.landmarks();
         let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
@@ -309,8 +312,10 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// What was told, oldest first: candidate and value.
     pub fn log(&self) -> impl Iterator<Item = (usize, T)> {
-        let (storage, capacity) = (self.storage.as_ref(), self.capacity);
-        let (asked, values) = (head(storage, self.len), part(storage, capacity, self.len));
+        let storage = self.storage.as_ref();
+        let capacity = self.capacity;
+        let asked = head(storage, self.len);
+        let values = part(storage, capacity, self.len);
         asked
             .iter()
             .zip(values)
@@ -383,7 +388,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         let Some(prior) = self.prior else {
             return (T::ZERO, T::ZERO);
         };
-        let (point, landmarks) = (self.point(candidate), prior.count());
+        let point = self.point(candidate);
+        let landmarks = prior.count();
         let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
         let row = slice::head_mut(parts.fit.scratch, landmarks);
         if self.moments.is_none() {
@@ -402,7 +408,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         BlockParts<'_, T>,
         Consulted<'_, T>,
     ) {
-        let (n, landmarks) = (self.len, self.landmarks());
+        let n = self.len;
+        let landmarks = self.landmarks();
         let Parts {
             asked,
             values,
@@ -506,7 +513,8 @@ fn check_candidates<T: Scalar>(
     if dim == 0 || dim > DIM_MAX || prior.is_some_and(|prior| prior != dim) {
         return Err(NewcomerError::Dimension { dim, prior });
     }
-    let (len, count) = (candidates.len(), candidates.len() / dim);
+    let len = candidates.len();
+    let count = candidates.len() / dim;
     if count == 0 || count > CANDIDATES_MAX || !len.is_multiple_of(dim) {
         return Err(NewcomerError::Candidates { len, dim });
     }

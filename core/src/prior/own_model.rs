@@ -84,7 +84,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
         search: &Newcomer<'_, T, N>,
         storage: S,
     ) -> Result<Self, OptimizerError> {
-        let (dim, n) = (search.dim(), search.len());
+        let dim = search.dim();
+        let n = search.len();
         let domain = BoxDomain::new(head(&[(0.0, 1.0); DIM_MAX], dim))?;
         let settings = Settings {
             initial_points: n as u32,
@@ -121,9 +122,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
         &mut self,
         search: &mut Newcomer<'_, T, N>,
     ) -> Result<usize, OptimizerError> {
-        let (mut best, mut chosen) = (-T::INFINITY, None);
+        let mut best = -T::INFINITY;
+        let mut chosen = None;
         let mut moments = [(T::ZERO, T::ZERO); WIDTH];
-        let (count, dim) = (search.count(), search.dim());
+        let count = search.count();
+        let dim = search.dim();
         for start in (0..count).step_by(WIDTH) {
             let width = WIDTH.min(count - start);
             let points = part(search.candidates(), start * dim, width * dim);
@@ -134,7 +137,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
                     continue;
                 }
                 let (mean, _) = search.file_at(candidate);
-                let (mean, variance) = (residual + self.slope * mean, deviation * deviation);
+                let mean = residual + self.slope * mean;
+                let variance = deviation * deviation;
                 if log_expected_improvement::bound(mean, variance, self.incumbent) < best {
                     continue;
                 }
@@ -157,7 +161,8 @@ fn slope<T: Scalar, N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>) -> 
         sum(|(_, _, mean)| mean) / count,
         sum(|(_, value, _)| value) / count,
     ];
-    let (mut both, mut own) = (T::ZERO, T::ZERO);
+    let mut both = T::ZERO;
+    let mut own = T::ZERO;
     for (_, y, m) in search.told() {
         both += (m - mean) * (y - value);
         own += (m - mean) * (m - mean);
@@ -190,7 +195,9 @@ mod tests {
         values: &[f64],
         act: impl FnOnce(&mut Newcomer<'_, f64, Vec<f64>>) -> R,
     ) -> R {
-        let (dim, lengthscale, self_test) = (1, 0.2, 5.0);
+        let dim = 1;
+        let lengthscale = 0.2;
+        let self_test = 5.0;
         let numbers = PriorNumbers {
             dim,
             landmarks: &LANDMARKS,

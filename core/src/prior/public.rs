@@ -64,7 +64,8 @@ impl<'a, T: Scalar> PriorNumbers<'a, T> {
             .split_at_checked(count * dim)
             .unwrap_or_default();
         let (weights, covariance) = rest.split_at_checked(count).unwrap_or_default();
-        let (lengthscale, self_test) = (slice::at(numbers, 0), slice::at(numbers, 1));
+        let lengthscale = slice::at(numbers, 0);
+        let self_test = slice::at(numbers, 1);
         Ok(PriorNumbers {
             dim,
             landmarks,
@@ -133,7 +134,8 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
             count,
             head_mut(storage, packed_len(count)),
         )?;
-        let (dim, points) = (numbers.dim, numbers.landmarks);
+        let dim = numbers.dim;
+        let points = numbers.landmarks;
         for row in 0..count {
             let point = slice::part(points, row * dim, dim);
             kernel.covariances(
@@ -178,7 +180,8 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     ) -> Result<Self, PublicPriorError> {
         let kernel = {
             let computed = PublicPrior::attach(numbers, scratch)?;
-            let (len, expected) = (factor.len(), computed.factor().len());
+            let len = factor.len();
+            let expected = computed.factor().len();
             if len != expected {
                 return Err(PublicPriorError::Length {
                     what: "factor",
@@ -318,7 +321,8 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
             let Some((diagonal, row)) = lower::row(self.numbers.covariance, i).split_last() else {
                 break;
             };
-            let (x, y) = (slice::at(features, i), slice::at(others, i));
+            let x = slice::at(features, i);
+            let y = slice::at(others, i);
             sum += x * dot(row, others) + y * dot(row, features) + x * *diagonal * y;
         }
         sum
@@ -336,7 +340,8 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         out: &mut [T],
         scratch: &mut [T],
     ) -> Result<(), PublicPriorError> {
-        let (count, dim) = (candidates.len() / self.dim().max(1), self.dim());
+        let count = candidates.len() / self.dim().max(1);
+        let dim = self.dim();
         let lengths = [
             ("candidates", candidates.len(), count * dim),
             ("moments", out.len(), 2 * count),
@@ -413,7 +418,8 @@ fn check_lengths<T: Scalar>(
     numbers: &PriorNumbers<'_, T>,
     storage: usize,
 ) -> Result<usize, PublicPriorError> {
-    let (dim, len) = (numbers.dim, numbers.landmarks.len());
+    let dim = numbers.dim;
+    let len = numbers.landmarks.len();
     if dim == 0 || dim > DIM_MAX {
         return Err(PublicPriorError::Dimension { dim });
     }

@@ -226,7 +226,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
 
     /// More blocks of candidates, hypothesis by hypothesis.
     fn look(&mut self, mut looking: Looking<T>, left: &mut u32) -> Work<T> {
-        let (hypotheses, most, count) = (self.hypotheses, self.width, self.count());
+        let hypotheses = self.hypotheses;
+        let most = self.width;
+        let count = self.count();
         let (rows, mut parts, mut block, file) = self.parts();
         while looking.best.looked < count {
             if *left == 0 {
@@ -261,7 +263,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         let design: Point<T> = crate::domain::collected(
             (0..self.dim()).map(|axis| coordinate(self.len() as u32, axis, seed)),
         );
-        let (mut fresh, mut any) = (Best::NONE, Best::NONE);
+        let mut fresh = Best::NONE;
+        let mut any = Best::NONE;
         for candidate in 0..self.count() {
             let nearness = -squared_distance(self.point(candidate), &design);
             any.offer(candidate, nearness);

@@ -37,7 +37,9 @@ impl File {
             self_test,
             ..
         } = *self;
-        let (landmarks, weights, covariance) = (&self.landmarks, &self.weights, &self.covariance);
+        let landmarks = &self.landmarks;
+        let weights = &self.weights;
+        let covariance = &self.covariance;
         PriorNumbers {
             dim,
             landmarks,
@@ -62,13 +64,12 @@ impl File {
         count: usize,
         variance: f64,
     ) -> File {
-        let (total, kernel) = (
-            values.len(),
-            SquaredExponential::new(lengthscale, 1.0).unwrap(),
-        );
+        let total = values.len();
+        let kernel = SquaredExponential::new(lengthscale, 1.0).unwrap();
         let point = |i: usize| &candidates[i * dim..][..dim];
         // Greedy: the point of largest residual variance next.
-        let (mut columns, mut residual) = (vec![Vec::<f64>::new(); total], vec![1.0; total]);
+        let mut columns = vec![Vec::<f64>::new(); total];
+        let mut residual = vec![1.0; total];
         let mut pivots = Vec::new();
         while pivots.len() < count {
             let pivot = (0..total)
@@ -124,10 +125,8 @@ struct Draws {
 
 impl Draws {
     fn new(candidates: &[f64], dim: usize, lengthscale: f64) -> Draws {
-        let (count, kernel) = (
-            candidates.len() / dim,
-            SquaredExponential::new(lengthscale, 1.0).unwrap(),
-        );
+        let count = candidates.len() / dim;
+        let kernel = SquaredExponential::new(lengthscale, 1.0).unwrap();
         let mut factor = vec![0.0; packed_len(count)];
         for row in 0..count {
             let point = &candidates[row * dim..][..dim];

@@ -499,13 +499,12 @@ mod tests {
                 .take_while(|_| filter.charge(&ROUND).is_ok())
                 .count()
         };
-        let (narrow, wide) = (count(&mut one), count(&mut all));
+        let narrow = count(&mut one);
+        let wide = count(&mut all);
         assert!(narrow <= wide && narrow > 0, "{narrow} {wide}");
         // What it says was spent is what it judges by, and is not the best of all orders.
-        let (said, best) = (
-            one.spent().unwrap(),
-            one.accountant().epsilon(1e-5).unwrap(),
-        );
+        let said = one.spent().unwrap();
+        let best = one.accountant().epsilon(1e-5).unwrap();
         let place = ORDERS.iter().position(|order| *order == 4.0).unwrap();
         let judged = order::epsilon(4.0, one.accountant().divergence(place), 1e-5);
         assert_eq!(

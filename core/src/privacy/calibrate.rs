@@ -158,7 +158,8 @@ pub fn noise_multiplier(
 ) -> Result<f64, CalibrateError> {
     let q = sampling_probability.value();
     let epsilon = |z: f64| target.epsilon_of(&sampled(q, z), rounds);
-    let (low, mut high) = (0.05, 1.0);
+    let low = 0.05;
+    let mut high = 1.0;
     if epsilon(low)? <= target.epsilon {
         return Ok(low);
     }
@@ -182,7 +183,8 @@ pub fn rounds(target: &Target, event: &Event) -> Result<u32, CalibrateError> {
     let mut row = Row::ZERO;
     divergences(event, &mut row)?;
     let fits = |count: u32| target.convert(&row, count) <= target.epsilon;
-    let (mut low, mut high) = (0u32, 1u32 << 31);
+    let mut low = 0u32;
+    let mut high = 1u32 << 31;
     if fits(high) {
         return Ok(high);
     }

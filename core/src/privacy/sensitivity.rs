@@ -85,7 +85,8 @@ mod tests {
                 core::array::from_fn(|_| core::array::from_fn(|_| stream.unit()));
             let norm = weight_norm_max(rows.iter().map(|row| &row[..]));
             let most = rows.iter().flatten().copied().fold(0.0, f64::max);
-            let (ours, theirs) = (tight(norm, 5.0, 3), paper(most, 5.0));
+            let ours = tight(norm, 5.0, 3);
+            let theirs = paper(most, 5.0);
             assert!(ours <= theirs * (1.0 + 1e-15));
             // Attained: that agent's vector at the clipping norm, all of it in one coordinate.
             let attained = rows

@@ -148,7 +148,8 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
     ///
     /// **Cost**: 8.4 words on average. **Source**: Canonne, Kamath, Steinke 2020, Algorithm 2.
     pub fn discrete_laplace(&mut self, s: u64, t: u64) -> Result<i64, NoiseError> {
-        let (s, t) = (s.max(1), t.clamp(1, 1 << 52));
+        let s = s.max(1);
+        let t = t.clamp(1, 1 << 52);
         for _ in 0..ATTEMPTS {
             let u = self.below(t)?;
             if !self.bernoulli_exp(u, t)? {
@@ -300,7 +301,8 @@ impl Uniform {
         bits: &mut Bits<'_, S>,
     ) -> Result<bool, NoiseError> {
         for i in 0..self.digits.len() as u8 {
-            let (mine, theirs) = (self.digit(i, bits)?, other.digit(i, bits)?);
+            let mine = self.digit(i, bits)?;
+            let theirs = other.digit(i, bits)?;
             if mine != theirs {
                 return Ok(mine < theirs);
             }
@@ -341,7 +343,10 @@ mod tests {
     /// rest in one.
     fn chi2(count: &[u32], probability: &[f64]) -> (f64, f64) {
         let n: f64 = count.iter().map(|c| f64::from(*c)).sum();
-        let (mut statistic, mut cells, mut rest, mut rest_p) = (0.0, 0.0, 0.0, 0.0);
+        let mut statistic = 0.0;
+        let mut cells = 0.0;
+        let mut rest = 0.0;
+        let mut rest_p = 0.0;
         for (c, p) in count.iter().zip(probability) {
             if n * p >= 10.0 {
                 statistic += (f64::from(*c) - n * p).powi(2) / (n * p);
@@ -383,7 +388,8 @@ mod tests {
 
     #[test]
     fn normal_floor_has_its_cells_and_the_test_can_fail() {
-        let (m, half) = (3, 40);
+        let m = 3;
+        let half = 40;
         let mut source = simulated(3);
         let mut bits = Bits::new(&mut source);
         let count = histogram(300_000, half, || bits.normal_floor(m).unwrap());

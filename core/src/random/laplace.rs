@@ -35,7 +35,8 @@ mod tests {
     fn has_the_moments_of_its_scale_and_the_test_can_fail() {
         let mut stream = Stream::from_seed(2);
         let n = 200_000;
-        let (mut absolute, mut signed) = (0.0, 0.0);
+        let mut absolute = 0.0;
+        let mut signed = 0.0;
         for _ in 0..n {
             let x: f64 = draw(&mut stream, 2.0);
             absolute += x.abs() / f64::from(n);

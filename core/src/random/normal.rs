@@ -44,7 +44,8 @@ fn draw_pair<T: Scalar>(stream: &mut Stream) -> (T, T) {
     let two = T::ONE + T::ONE;
     loop {
         let (u, v) = T::unit_pair(|| stream.word());
-        let (u, v) = (u * two - T::ONE, v * two - T::ONE);
+        let u = u * two - T::ONE;
+        let v = v * two - T::ONE;
         let s = u * u + v * v;
         if s > T::ZERO && s < T::ONE {
             let f = (-(two * s.ln()) / s).sqrt();
@@ -71,7 +72,8 @@ mod tests {
     ];
 
     fn chi2(draws: impl Iterator<Item = f64>) -> f64 {
-        let (mut count, mut n) = ([0.0; 8], 0.0);
+        let mut count = [0.0; 8];
+        let mut n = 0.0;
         for x in draws {
             count[EDGES.iter().filter(|edge| x > **edge).count()] += 1.0;
             n += 1.0;

@@ -119,7 +119,9 @@ impl RunSeed {
 
     const fn absorb(self, party: Party, purpose: Purpose, round: u32) -> (u64, u64) {
         let words = [self.0, party.code(), (purpose as u64) << 32 | round as u64];
-        let (mut a, mut b, mut i) = (0u64, 0u64, 0);
+        let mut a = 0u64;
+        let mut b = 0u64;
+        let mut i = 0;
         while i < words.len() {
             a = mix(a.wrapping_add(GOLDEN) ^ words[i]);
             b = mix(b.wrapping_add(SECOND) ^ words[i].wrapping_mul(GOLDEN));

@@ -123,11 +123,10 @@ fn real_numbers_keep_their_ends_and_their_range() {
     ] {
         let space = Space::new(&[axis]).unwrap();
         for i in 0..=1000u16 {
-            let (narrow, wide) = (f32::from(i) / 1000.0, f64::from(i) / 1000.0);
-            let (x, y) = (
-                space.from_unit(0, narrow).unwrap(),
-                space.from_unit(0, wide).unwrap(),
-            );
+            let narrow = f32::from(i) / 1000.0;
+            let wide = f64::from(i) / 1000.0;
+            let x = space.from_unit(0, narrow).unwrap();
+            let y = space.from_unit(0, wide).unwrap();
             assert_eq!(
                 (space.check(&[x]), space.check(&[y])),
                 (Ok(()), Ok(())),
@@ -142,10 +141,8 @@ fn real_numbers_keep_their_ends_and_their_range() {
                 "{axis:?} {y}"
             );
         }
-        let (below, above) = (
-            space.from_unit(0, -1.0).unwrap(),
-            space.from_unit(0, 7.0).unwrap(),
-        );
+        let below = space.from_unit(0, -1.0).unwrap();
+        let above = space.from_unit(0, 7.0).unwrap();
         assert_eq!(
             (space.to_unit(0, below), space.to_unit(0, above)),
             (Some(0.0), Some(1.0))

@@ -84,7 +84,8 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         }
         check_finite(points.as_ref())?;
         let candidates = given / dim;
-        let (needed, given) = (storage_len(candidates, capacity), storage.as_ref().len());
+        let needed = storage_len(candidates, capacity);
+        let given = storage.as_ref().len();
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
@@ -124,7 +125,9 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
     ///
     /// **Cost**: 2N(n + 2) flops and N covariances for N candidates after n observations.
     pub fn observe(&mut self, index: usize, y: T) -> Result<Observed, SurrogateError> {
-        let (n, count, dim) = (self.len, self.candidates, self.dim);
+        let n = self.len;
+        let count = self.candidates;
+        let dim = self.dim;
         if index >= count {
             return Err(SurrogateError::Index { index, len: count });
         }
@@ -142,7 +145,8 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             * T::EPSILON
             * (self.kernel.variance(x) + self.noise_variance);
         if !(squared > threshold) {
-            let (pivot, threshold) = (squared.to_f64(), threshold.to_f64());
+            let pivot = squared.to_f64();
+            let threshold = threshold.to_f64();
             return Err(SurrogateError::Singular(NotPositiveDefinite {
                 row: n,
                 pivot,
@@ -174,7 +178,8 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             let (before, rest) = slice::split(rows, start * self.capacity);
             let (block, after) = slice::split(rest, len * self.capacity);
             let (done, row) = slice::split(block, n * len);
-            let (done, row) = (&*done, head_mut(row, len));
+            let done = &*done;
+            let row = head_mut(row, len);
             let known = match home.cmp(&start) {
                 Ordering::Less => part(before, home * self.capacity, n * home_len),
                 Ordering::Equal => done,
@@ -187,10 +192,8 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             };
             self.kernel
                 .covariances(x, part(points, start * dim, (end - start) * dim), row);
-            let (mean, variance) = (
-                part_mut(mean, start, end - start),
-                part_mut(variance, start, end - start),
-            );
+            let mean = part_mut(mean, start, end - start);
+            let variance = part_mut(variance, start, end - start);
             dispatch::run(
                 #[inline(always)]
                 |_| {
@@ -251,7 +254,8 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
     /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::Dimension`] unless `out` has a
     /// number per candidate. **Cost**: 2Nn flops, N covariances.
     pub fn covariances(&self, index: usize, out: &mut [T]) -> Result<(), SurrogateError> {
-        let (count, dim) = (self.candidates, self.dim);
+        let count = self.candidates;
+        let dim = self.dim;
         if index >= count {
             return Err(SurrogateError::Index { index, len: count });
         }
@@ -265,7 +269,8 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         self.kernel
             .covariances(part(points, index * dim, dim), points, out);
         let rows = tail(self.storage.as_ref(), 2 * count);
-        let (n, (home, home_len)) = (self.len, block_of(index, count));
+        let n = self.len;
+        let (home, home_len) = block_of(index, count);
         let known = Known {
             rows: part(rows, home * self.capacity, n * home_len),
             len: home_len,
@@ -335,7 +340,8 @@ struct Known<'a, T> {
 fn subtract_rows<T: Scalar>(rows: &[T], known: Known<'_, T>, out: &mut [T]) {
     let width = out.len();
     let factor = |s: usize| at(known.rows, s * known.len + known.at);
-    let (mut rest, mut s) = (rows, 0);
+    let mut rest = rows;
+    let mut s = 0;
     while let Some((four, others)) = rest
         .split_at_checked(4 * width)
         .filter(|(four, _)| !four.is_empty())
@@ -343,7 +349,10 @@ fn subtract_rows<T: Scalar>(rows: &[T], known: Known<'_, T>, out: &mut [T]) {
         let Some([r0, r1, r2, r3]) = quarters(four, width) else {
             return;
         };
-        let (c0, c1, c2, c3) = (factor(s), factor(s + 1), factor(s + 2), factor(s + 3));
+        let c0 = factor(s);
+        let c1 = factor(s + 1);
+        let c2 = factor(s + 2);
+        let c3 = factor(s + 3);
         let mut out = &mut *out;
         let mut rows = [r0, r1, r2, r3];
         if !cfg!(feature = "dispatch") {

@@ -95,7 +95,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
                 value: noise_variance.to_f64(),
             });
         }
-        let (needed, given) = (storage_len(count), storage.as_ref().len());
+        let needed = storage_len(count);
+        let given = storage.as_ref().len();
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
@@ -115,7 +116,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         }
         let smallest = T::from_f64(1024.0) * T::EPSILON * variance_max;
         if !(noise_variance >= smallest) {
-            let (noise_variance, smallest) = (noise_variance.to_f64(), smallest.to_f64());
+            let noise_variance = noise_variance.to_f64();
+            let smallest = smallest.to_f64();
             return Err(SurrogateError::Unresolved {
                 noise_variance,
                 smallest,
@@ -151,7 +153,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         let denominator = at(column, index) + self.noise_variance;
         let threshold = T::from_f64(16.0) * T::EPSILON * (self.variance_max + self.noise_variance);
         if !(denominator > threshold) {
-            let (pivot, threshold) = (denominator.to_f64(), threshold.to_f64());
+            let pivot = denominator.to_f64();
+            let threshold = threshold.to_f64();
             return Err(SurrogateError::Singular(NotPositiveDefinite {
                 row: index,
                 pivot,

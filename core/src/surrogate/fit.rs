@@ -114,7 +114,8 @@ impl<'a, T: Scalar> Observations<'a, T> {
     /// What the repeats say of the noise: Σ −½ ((c − 1) ln 2πσ² + ln c + s/σ²), and its derivative
     /// with respect to ln σ². Both 0 without noise, where a repeat is no observation.
     pub(super) fn ln_within(&self, noise_variance: T) -> (T, T) {
-        let (mut value, mut slope) = (T::ZERO, T::ZERO);
+        let mut value = T::ZERO;
+        let mut slope = T::ZERO;
         if !(noise_variance > T::ZERO) {
             return (value, slope);
         }
@@ -170,13 +171,16 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
     scratch: &mut [T],
 ) -> Result<T, SurrogateError> {
     let dim = data.check()?;
-    let (points, y, n) = (data.points, data.y, data.y.len());
+    let points = data.points;
+    let y = data.y;
+    let n = data.y.len();
     if !(noise_variance > T::ZERO && noise_variance.is_finite()) {
         return Err(SurrogateError::NoiseVariance {
             value: noise_variance.to_f64(),
         });
     }
-    let (needed, given) = (scratch_len(n), scratch.len());
+    let needed = scratch_len(n);
+    let given = scratch.len();
     if given < needed {
         return Err(SurrogateError::Storage { needed, given });
     }
@@ -379,14 +383,17 @@ pub(crate) fn halton<T: Scalar>(index: u32, axis: usize) -> T {
         .max(2);
     let mut rest = index;
     if T::BYTES == 4 {
-        let (mut mirrored, mut power, whole) = (T::ZERO, T::ONE, T::from_u32(base));
+        let mut mirrored = T::ZERO;
+        let mut power = T::ONE;
+        let whole = T::from_u32(base);
         while rest > 0 {
             (mirrored, power) = (mirrored * whole + T::from_u32(rest % base), power * whole);
             rest /= base;
         }
         return mirrored / power;
     }
-    let (mut fraction, mut value) = (1.0, 0.0);
+    let mut fraction = 1.0;
+    let mut value = 0.0;
     while rest > 0 {
         fraction /= f64::from(base);
         value += fraction * f64::from(rest % base);

@@ -78,7 +78,8 @@ impl<K, P> Side<K, P> {
     where
         P: AsRef<[T]>,
     {
-        let (dim, points) = (self.dim, self.points.as_ref());
+        let dim = self.dim;
+        let points = self.points.as_ref();
         if dim == 0 || points.is_empty() || !points.len().is_multiple_of(dim) {
             return Err(SurrogateError::Dimension {
                 expected: dim.max(1),
@@ -183,10 +184,8 @@ impl Shape {
     /// outₛ ← k(xₛ, candidate `index`) for the leading observations s.
     fn covariances<T: Scalar>(self, first: &[T], second: &[T], index: usize, out: &mut [T]) {
         let (a, b) = self.pair(index);
-        let (first, second) = (
-            slice::rows(first, padded(self.first)),
-            slice::rows(second, padded(self.second)),
-        );
+        let first = slice::rows(first, padded(self.first));
+        let second = slice::rows(second, padded(self.second));
         for ((out, first), second) in out.iter_mut().zip(first).zip(second) {
             *out = at(first, a) * at(second, b);
         }
@@ -231,10 +230,8 @@ where
             second: second.count()?,
             capacity,
         };
-        let (needed, given) = (
-            storage_len(shape.first, shape.second, capacity),
-            storage.as_ref().len(),
-        );
+        let needed = storage_len(shape.first, shape.second, capacity);
+        let given = storage.as_ref().len();
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
@@ -249,7 +246,8 @@ where
         }
         let smallest = T::from_f64(1024.0) * T::EPSILON * variance_max;
         if !(noise_variance >= smallest) {
-            let (noise_variance, smallest) = (noise_variance.to_f64(), smallest.to_f64());
+            let noise_variance = noise_variance.to_f64();
+            let smallest = smallest.to_f64();
             return Err(SurrogateError::Unresolved {
                 noise_variance,
                 smallest,
@@ -293,7 +291,8 @@ where
     /// **Cost**: 2N(n + 3) + 2n² flops for N candidates after n observations, and a covariance for
     /// each point of both sides.
     pub fn observe(&mut self, index: usize, y: T) -> Result<Observed, SurrogateError> {
-        let (n, shape) = (self.len, self.shape);
+        let n = self.len;
+        let shape = self.shape;
         if index >= shape.count() {
             return Err(SurrogateError::Index {
                 index,
@@ -306,7 +305,8 @@ where
             });
         }
         let (a, b) = shape.pair(index);
-        let (x1, x2) = (self.first.point(a), self.second.point(b));
+        let x1 = self.first.point(a);
+        let x2 = self.second.point(b);
         let Parts {
             mean,
             variance,
@@ -316,7 +316,8 @@ where
             known,
             ..
         } = shape.cut(self.storage.as_mut());
-        let (wide1, wide2) = (padded(shape.first), padded(shape.second));
+        let wide1 = padded(shape.first);
+        let wide2 = padded(shape.second);
         let known = head_mut(known, n);
         shape.covariances(first, second, index, known);
         let (done, row) = slice::split(inverse, packed_len(n));
@@ -324,12 +325,11 @@ where
         let explained = solve_row(done, known, row);
         let prior =
             self.first.kernel.variance(x1) * self.second.kernel.variance(x2) + self.noise_variance;
-        let (squared, threshold) = (
-            prior - explained,
-            T::from_u32(n as u32 + 8) * T::EPSILON * prior,
-        );
+        let squared = prior - explained;
+        let threshold = T::from_u32(n as u32 + 8) * T::EPSILON * prior;
         if !(squared > threshold) {
-            let (pivot, threshold) = (squared.to_f64(), threshold.to_f64());
+            let pivot = squared.to_f64();
+            let threshold = threshold.to_f64();
             return Err(SurrogateError::Singular(NotPositiveDefinite {
                 row: n,
                 pivot,
@@ -358,16 +358,15 @@ where
             part_mut(second, n * wide2, wide2),
             shape.second,
         );
-        let (first, second) = (&*first, &*second);
+        let first = &*first;
+        let second = &*second;
         let clamps = &mut self.variance_clamps;
         dispatch::run(
             #[inline(always)]
             |_| {
                 combine(row, first, second, shape, |start, row| {
-                    let (mean, variance) = (
-                        part_mut(mean, start, row.len()),
-                        part_mut(variance, start, row.len()),
-                    );
+                    let mean = part_mut(mean, start, row.len());
+                    let variance = part_mut(variance, start, row.len());
                     let mut negative = false;
                     for ((v, mean), variance) in row.iter().zip(mean).zip(variance.iter_mut()) {
                         *mean += *v * z;
@@ -431,7 +430,8 @@ where
     /// number per candidate. **Cost**: 2Nn + 2n² flops, and a covariance for each point of both
     /// sides.
     pub fn covariances(&mut self, index: usize, out: &mut [T]) -> Result<(), SurrogateError> {
-        let (n, shape) = (self.len, self.shape);
+        let n = self.len;
+        let shape = self.shape;
         if index >= shape.count() {
             return Err(SurrogateError::Index {
                 index,
@@ -474,10 +474,13 @@ where
             weights,
             ..
         } = shape.cut(self.storage.as_mut());
-        let (known, weights) = (head_mut(known, n), head_mut(weights, n));
+        let known = head_mut(known, n);
+        let weights = head_mut(weights, n);
         shape.covariances(first, second, index, known);
         solve_row(inverse, known, weights);
-        let (first, second, weights) = (&*first, &*second, &*weights);
+        let first = &*first;
+        let second = &*second;
+        let weights = &*weights;
         dispatch::run(
             #[inline(always)]
             |_| {
@@ -568,7 +571,8 @@ fn combine<T: Scalar>(
     shape: Shape,
     mut visit: impl FnMut(usize, &[T]),
 ) {
-    let (wide1, wide2) = (padded(shape.first), padded(shape.second));
+    let wide1 = padded(shape.first);
+    let wide2 = padded(shape.second);
     let mut a = 0;
     while a < shape.first {
         let mut b = 0;

@@ -35,7 +35,8 @@ pub fn greedy<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
     let tie = T::from_f64(TIE) * T::EPSILON;
     let mut scale = None;
     for (t, out) in gains.iter_mut().enumerate() {
-        let (mut best, mut variance) = (0, -T::ONE);
+        let mut best = 0;
+        let mut variance = -T::ONE;
         let at = |i: usize| {
             posterior
                 .posterior(i)

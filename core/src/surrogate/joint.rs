@@ -52,7 +52,8 @@ pub fn factor_with_jitter<T: Scalar>(
 ) -> Result<Jitter, NotPositiveDefinite> {
     let single = T::BYTES == 4;
     let (first, last) = if single { (1e-6, 2e-3) } else { (1e-12, 2e-6) };
-    let (mut relative, mut tries) = (0.0, 0);
+    let mut relative = 0.0;
+    let mut tries = 0;
     loop {
         fill(matrix);
         let mut sum = T::ZERO;
@@ -115,7 +116,9 @@ pub fn posterior_covariance<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>
     covariance: &mut [T],
     scratch: &mut [T],
 ) -> Result<(), SurrogateError> {
-    let (n, m, dim) = (gp.len(), mean.len(), gp.dim());
+    let n = gp.len();
+    let m = mean.len();
+    let dim = gp.dim();
     if points.len() != m * dim {
         return Err(SurrogateError::Dimension {
             expected: m * dim,
@@ -165,7 +168,8 @@ pub fn draw_exact<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>(
     out: &mut [T],
 ) -> Result<Jitter, SurrogateError> {
     let m = out.len();
-    let (needed, given) = (m * gp.len() + m, scratch.len());
+    let needed = m * gp.len() + m;
+    let given = scratch.len();
     if given < needed {
         return Err(SurrogateError::Storage { needed, given });
     }
@@ -199,7 +203,8 @@ pub fn draw_finite<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
             given: out.len(),
         });
     }
-    let (needed, given) = (packed_len(n), factor.len());
+    let needed = packed_len(n);
+    let given = factor.len();
     if given < needed {
         return Err(SurrogateError::Storage { needed, given });
     }

@@ -236,7 +236,8 @@ fn bounds<T: Scalar>(i: usize, dim: usize, least: T) -> (T, T) {
 impl<T: Scalar> Rows<'_, T> {
     /// The factor of A and the value at θ; `values` then holds L⁻¹(y − m).
     fn value(&mut self, theta: &[T]) -> Result<T, SurrogateError> {
-        let (dim, n) = (self.dim, self.len);
+        let dim = self.dim;
+        let n = self.len;
         let mut inverse_squares = [T::ZERO; DIM_LIMIT];
         let inverse_squares = inverse_squares_of(theta, dim, &mut inverse_squares);
         let noise = at(theta, dim).exp();
@@ -261,7 +262,9 @@ impl<T: Scalar> Rows<'_, T> {
             lower::append_row(factor, i, threshold).map_err(SurrogateError::Singular)?;
         }
         let (mean, deviation) = moments(head(targets, n));
-        let (mut repeats, mut ln_counts, mut scatter) = (T::ZERO, T::ZERO, T::ZERO);
+        let mut repeats = T::ZERO;
+        let mut ln_counts = T::ZERO;
+        let mut scatter = T::ZERO;
         for (count, own) in head(counts, n).iter().zip(head(scatters, n)) {
             if *count > T::ONE {
                 repeats += *count - T::ONE;
@@ -298,7 +301,8 @@ impl<T: Scalar> Rows<'_, T> {
 
     /// The gradient at the θ that [`Rows::value`] was last asked for.
     fn gradient(&mut self, theta: &[T], gradient: &mut [T]) {
-        let (dim, n) = (self.dim, self.len);
+        let dim = self.dim;
+        let n = self.len;
         let half = T::from_f64(0.5);
         let mut weights = [T::ZERO; DIM_LIMIT];
         let scales = inverse_squares_of(theta, dim, &mut weights);
@@ -317,7 +321,8 @@ impl<T: Scalar> Rows<'_, T> {
             ..
         } = split(self.model, dim, self.capacity);
         let (_, deviation) = moments(head(targets, n));
-        let (mut repeats, mut scatter) = (T::ZERO, T::ZERO);
+        let mut repeats = T::ZERO;
+        let mut scatter = T::ZERO;
         for (count, own) in head(counts, n).iter().zip(head(scatters, n)) {
             if *count > T::ONE {
                 repeats += *count - T::ONE;
@@ -370,7 +375,8 @@ impl<T: Scalar> Rows<'_, T> {
 
 /// ln p(ℓ) + ln p(ν) up to a constant, as densities of ℓ and ν.
 fn ln_prior<T: Scalar>(theta: &[T], dim: usize) -> T {
-    let (location, half) = (location::<T>(dim), T::from_f64(0.5));
+    let location = location::<T>(dim);
+    let half = T::from_f64(0.5);
     let mut sum = T::ZERO;
     for theta in head(theta, dim) {
         let from = *theta - location;

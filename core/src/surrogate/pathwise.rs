@@ -79,7 +79,8 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
         update: &'a mut [T],
         scratch: &mut [T],
     ) -> Result<Self, SurrogateError> {
-        let (m, n) = (features.count(), gp.len());
+        let m = features.count();
+        let n = gp.len();
         if features.dim() != gp.dim() {
             return Err(SurrogateError::Dimension {
                 expected: gp.dim(),
@@ -95,11 +96,9 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
                 return Err(SurrogateError::Storage { needed, given });
             }
         }
-        let (weights, update, phi) = (
-            head_mut(weights, m),
-            head_mut(update, n),
-            head_mut(scratch, m),
-        );
+        let weights = head_mut(weights, m);
+        let update = head_mut(update, n);
+        let phi = head_mut(scratch, m);
         normal::fill(stream, weights);
         normal::fill(stream, update);
         let observations = gp
@@ -126,14 +125,16 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
         x: &[T],
         scratch: &mut [T],
     ) -> Result<T, SurrogateError> {
-        let (m, n) = (self.weights.len(), self.update.len());
+        let m = self.weights.len();
+        let n = self.update.len();
         if x.len() != gp.dim() || n != gp.len() || m != features.count() {
             return Err(SurrogateError::Dimension {
                 expected: gp.dim(),
                 given: x.len(),
             });
         }
-        let (needed, given) = (scratch_len(m, n), scratch.len());
+        let needed = scratch_len(m, n);
+        let given = scratch.len();
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
@@ -159,14 +160,17 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
         out: &mut [T],
         scratch: &mut [T],
     ) -> Result<(), SurrogateError> {
-        let (m, n, dim) = (self.weights.len(), self.update.len(), gp.dim());
+        let m = self.weights.len();
+        let n = self.update.len();
+        let dim = gp.dim();
         if points.len() != out.len() * dim || n != gp.len() || m != features.count() {
             return Err(SurrogateError::Dimension {
                 expected: out.len() * dim,
                 given: points.len(),
             });
         }
-        let (needed, given) = (batch_scratch_len(m, n), scratch.len());
+        let needed = batch_scratch_len(m, n);
+        let given = scratch.len();
         let Some((phi, rest)) = scratch.split_at_mut_checked(m) else {
             return Err(SurrogateError::Storage { needed, given });
         };

@@ -45,7 +45,8 @@ fn three_engines_hold_one_posterior() {
         }
         let mut covariances = vec![0.0; N];
         list.covariances(7, &mut covariances).unwrap();
-        let (mut mean, mut packed) = (vec![0.0; N], vec![0.0; packed_len(N)]);
+        let mut mean = vec![0.0; N];
+        let mut packed = vec![0.0; packed_len(N)];
         joint::posterior_covariance(&rows, &grid, &mut mean, &mut packed, &mut vec![0.0; N * 60])
             .unwrap();
         for i in 0..N {
@@ -81,7 +82,8 @@ fn finite_engines_refuse_and_stay_as_they_were() {
         FiniteGp::new(&kernel, 1e-9, 1, &grid, vec![0.0; finite::storage_len(3)]).unwrap();
     list.observe(1, 2.0).unwrap();
     full.observe(1, 2.0).unwrap();
-    let (before, before_full) = (list.mean().to_vec(), full.mean().to_vec());
+    let before = list.mean().to_vec();
+    let before_full = full.mean().to_vec();
     assert!(matches!(
         list.observe(1, 1.0),
         Err(SurrogateError::Singular(_))
@@ -127,8 +129,9 @@ fn joint_draws_at_a_thousand_candidates_succeed() {
         }
         let m = 1000;
         let grid = points(m, 2, 9);
-        let (mut factor, mut scratch, mut out) =
-            (vec![0.0; packed_len(m)], vec![0.0; m * n + m], vec![0.0; m]);
+        let mut factor = vec![0.0; packed_len(m)];
+        let mut scratch = vec![0.0; m * n + m];
+        let mut out = vec![0.0; m];
         let jitter = joint::draw_exact(
             &gp,
             &grid,
@@ -148,7 +151,8 @@ fn joint_draws_at_a_thousand_candidates_succeed() {
 fn moments(draw: &mut dyn FnMut(&mut Stream, &mut [f64; 3]), mean: &[f64], packed: &[f64]) -> f64 {
     let draws = 4000.0;
     let mut stream = Stream::from_seed(31);
-    let (mut sum, mut products) = ([0.0; 3], [0.0; 6]);
+    let mut sum = [0.0; 3];
+    let mut products = [0.0; 6];
     for _ in 0..4000 {
         let mut f = [0.0; 3];
         draw(&mut stream, &mut f);
@@ -183,10 +187,12 @@ fn joint_and_pathwise_draws_have_the_posterior_law_and_the_test_can_fail() {
         gp.observe(&[x], y).unwrap();
     }
     let tests = [0.05, 0.4, 0.7];
-    let (mut mean, mut packed) = ([0.0; 3], [0.0; 6]);
+    let mut mean = [0.0; 3];
+    let mut packed = [0.0; 6];
     joint::posterior_covariance(&gp, &tests, &mut mean, &mut packed, &mut [0.0; 12]).unwrap();
     for wrong in [1.0, 1.08] {
-        let (mut factor, mut scratch) = ([0.0; 6], [0.0; 15]);
+        let mut factor = [0.0; 6];
+        let mut scratch = [0.0; 15];
         let worst = moments(
             &mut |stream, out| {
                 joint::draw_exact(&gp, &tests, stream, &mut factor, &mut scratch, out).unwrap();
@@ -208,7 +214,8 @@ fn joint_and_pathwise_draws_have_the_posterior_law_and_the_test_can_fail() {
         full.observe(i, y).unwrap();
     }
     for wrong in [1.0, 1.08] {
-        let (mut factor, mut all) = ([0.0; 28], [0.0; 7]);
+        let mut factor = [0.0; 28];
+        let mut all = [0.0; 7];
         let worst = moments(
             &mut |stream, out| {
                 joint::draw_finite(&full, stream, &mut factor, &mut all).unwrap();
@@ -227,7 +234,9 @@ fn joint_and_pathwise_draws_have_the_posterior_law_and_the_test_can_fail() {
     for wrong in [1.0, 1.08] {
         let worst = moments(
             &mut |stream, out| {
-                let (mut weights, mut update, mut scratch) = ([0.0; 7], [0.0; 4], [0.0; 7]);
+                let mut weights = [0.0; 7];
+                let mut update = [0.0; 4];
+                let mut scratch = [0.0; 7];
                 let draw = pathwise::PathwiseDraw::new(
                     &gp,
                     &prior,
@@ -286,7 +295,8 @@ fn lists_and_points_have_the_same_bits() {
         random_fourier::draw(3, 0, Stationary::Matern52, &[0.3], 2, 20, &mut frequencies).unwrap();
         let map = RandomFourier::new(2, 20, T::ONE, false, &frequencies[..]).unwrap();
         let mut stream = Stream::from_seed(22);
-        let (mut mean, mut variance) = (vec![T::ZERO; N], vec![T::ZERO; N]);
+        let mut mean = vec![T::ZERO; N];
+        let mut variance = vec![T::ZERO; N];
         let same = |a: T, b: T| a.to_f64().to_bits() == b.to_f64().to_bits();
         for n in 0..N {
             list.posteriors(&mut mean, &mut variance).unwrap();
@@ -295,7 +305,8 @@ fn lists_and_points_have_the_same_bits() {
             full.posteriors(&mut mean, &mut variance).unwrap();
             let of = |i: usize| full.posterior(i).unwrap();
             assert!((0..N).all(|i| same(of(i).mean, mean[i]) && same(of(i).variance, variance[i])));
-            let (mut weights, mut update) = (vec![T::ZERO; 20], vec![T::ZERO; n]);
+            let mut weights = vec![T::ZERO; 20];
+            let mut update = vec![T::ZERO; n];
             let mut scratch = vec![T::INFINITY; pathwise::batch_scratch_len(20, n)];
             let drawn = pathwise::PathwiseDraw::new(
                 &rows,
@@ -379,15 +390,14 @@ fn greedy_gain_is_the_determinant_and_below_its_bound() {
     let grid = points(12, 2, 7);
     let kernel = SquaredExponential::new(0.4, 1.0).unwrap();
     let mut gp = FiniteGp::new(&kernel, 0.3, 2, &grid, vec![0.0; finite::storage_len(12)]).unwrap();
-    let (mut gains, mut indices) = ([0.0; 6], [0; 6]);
+    let mut gains = [0.0; 6];
+    let mut indices = [0; 6];
     information_gain::greedy(&mut gp, &mut gains, &mut indices).unwrap();
     for t in 1..=6 {
         let mut matrix = vec![0.0; packed_len(t)];
         for i in 0..t {
-            let (x, row) = (
-                &grid[2 * indices[i] as usize..][..2],
-                lower::row_mut(&mut matrix, i),
-            );
+            let x = &grid[2 * indices[i] as usize..][..2];
+            let row = lower::row_mut(&mut matrix, i);
             for (j, out) in row.iter_mut().enumerate() {
                 let other = &grid[2 * indices[j] as usize..][..2];
                 *out = kernel.covariance(x, other) / 0.3 + if i == j { 1.0 } else { 0.0 };

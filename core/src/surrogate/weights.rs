@@ -263,7 +263,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         if feature_count == 0 {
             return Err(WeightsError::NoFeatures);
         }
-        let (len, expected) = (storage.as_ref().len(), storage_len(feature_count));
+        let len = storage.as_ref().len();
+        let expected = storage_len(feature_count);
         if len < expected {
             return Err(WeightsError::Storage { len, expected });
         }
@@ -328,7 +329,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         if count <= self.observations {
             return Poll::Ready(());
         }
-        let (m, lambda) = (self.feature_count, self.regularization);
+        let m = self.feature_count;
+        let lambda = self.regularization;
         match Form::of(count, m) {
             Form::Dual => {
                 self.rebuilt = 0;
@@ -410,7 +412,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         y: T,
         replay: impl FnMut(usize, &mut [T]) -> T,
     ) -> Forgotten {
-        let (m, n) = (self.feature_count, self.observations);
+        let m = self.feature_count;
+        let n = self.observations;
         if n == 0 {
             return Forgotten::Removed;
         }
@@ -443,7 +446,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     /// Writes the mean ν into the first M numbers of `out`. **Cost**: dual n² + n·M multiply-adds,
     /// primal M²/2.
     pub fn mean(&mut self, out: &mut [T]) {
-        let (m, n, form) = (self.feature_count, self.observations, self.form());
+        let m = self.feature_count;
+        let n = self.observations;
+        let form = self.form();
         let out = out.get_mut(..m).unwrap_or(&mut []);
         match form {
             Form::Dual => {
@@ -468,12 +473,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     /// **Cost**: dual 2n·M + n² multiply-adds and M, then n normals; primal M²/2 multiply-adds and
     /// M normals.
     pub fn draw(&mut self, stream: &mut Stream, out: &mut [T]) {
-        let (m, n, form, lambda) = (
-            self.feature_count,
-            self.observations,
-            self.form(),
-            self.regularization,
-        );
+        let m = self.feature_count;
+        let n = self.observations;
+        let form = self.form();
+        let lambda = self.regularization;
         let out = out.get_mut(..m).unwrap_or(&mut []);
         let noise_std = lambda.sqrt();
         normal::fill(stream, out);
@@ -513,7 +516,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
 
     /// Variance λφᵀΣ⁻¹φ of φ·ω; `phi` is destroyed. **Cost**: dual n·M + n² flops, primal M² flops.
     pub fn variance(&mut self, phi: &mut [T]) -> T {
-        let (m, n, form) = (self.feature_count, self.observations, self.form());
+        let m = self.feature_count;
+        let n = self.observations;
+        let form = self.form();
         let phi = phi.get_mut(..m).unwrap_or(&mut []);
         match form {
             Form::Dual => {

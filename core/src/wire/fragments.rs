@@ -147,7 +147,8 @@ pub fn piece(frame: &[u8], index: usize, packet: &mut [u8]) -> Result<usize, Fra
         .place(index)
         .and_then(|(start, len)| frame.get(start..start + len))
         .ok_or(refused)?;
-    let ([s0, s1, s2, s3], [a0, a1]) = (name.sum.to_le_bytes(), name.all.to_le_bytes());
+    let [s0, s1, s2, s3] = name.sum.to_le_bytes();
+    let [a0, a1] = name.all.to_le_bytes();
     let head = [FORMAT, s0, s1, s2, s3, a0, a1, name.count, index as u8];
     let all = OVERHEAD + part.len();
     head.iter()
@@ -168,7 +169,8 @@ struct Name {
 impl Name {
     /// Beginning and length of a piece; nothing if there is no such piece, or it would be empty.
     fn place(self, index: usize) -> Option<(usize, usize)> {
-        let (all, count) = (usize::from(self.all), usize::from(self.count));
+        let all = usize::from(self.all);
+        let count = usize::from(self.count);
         if index >= count || count > COUNT_MAX {
             return None;
         }
@@ -233,7 +235,8 @@ impl<'b> Reassembly<'b> {
                 expected: expected.sum,
             });
         }
-        let (len, needed) = (self.buffer.len(), usize::from(found.all));
+        let len = self.buffer.len();
+        let needed = usize::from(found.all);
         if len < needed {
             return Err(FragmentError::Buffer { len, needed });
         }

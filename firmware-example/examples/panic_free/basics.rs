@@ -25,7 +25,10 @@ pub(super) fn run(memory: &mut Memory) {
 
 fn matrices(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
-    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let a = some(a);
+    let b = some(b);
+    let c = some(c);
+    let d = some(d);
     let n = black_box(7usize);
     if const { is("linalg::dot") } {
         black_box(dot(a, b));
@@ -90,12 +93,16 @@ fn randomness(memory: &mut Memory) {
 }
 
 fn frames(memory: &mut Memory) {
-    let (numbers, mut bytes) = (some(&mut memory.b), black_box([0; 512]));
+    let numbers = some(&mut memory.b);
+    let mut bytes = black_box([0; 512]);
     let Some(bytes) = bytes.get_mut(..black_box(512)) else {
         return;
     };
     if const { is("wire::encode") } {
-        let (version, kind, scalar, deployment) = (VERSION, Kind::Upload, ScalarTag::F32, 5);
+        let version = VERSION;
+        let kind = Kind::Upload;
+        let scalar = ScalarTag::F32;
+        let deployment = 5;
         let marks = Header {
             version,
             kind,
@@ -120,7 +127,10 @@ fn frames(memory: &mut Memory) {
 
 fn kernels(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
-    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let a = some(a);
+    let b = some(b);
+    let c = some(c);
+    let d = some(d);
     let n = black_box(7usize);
     if const { is("kernel::matern") }
         && let Ok(kernel) = Matern52::new(black_box(0.2), 1.0)
@@ -157,7 +167,9 @@ fn kernels(memory: &mut Memory) {
 
 fn acquisitions(memory: &mut Memory) {
     let Memory { a, b, c, .. } = memory;
-    let (a, b, c) = (some(a), some(b), some(c));
+    let a = some(a);
+    let b = some(b);
+    let c = some(c);
     if const { is("acquisition::thompson") } {
         let map = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*a);
         if let (Ok(map), Ok(grid), Ok(whole)) =

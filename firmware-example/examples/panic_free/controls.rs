@@ -5,7 +5,8 @@ use core::hint::black_box;
 use super::device::{Memory, is, some};
 
 pub(super) fn run(memory: &mut Memory) {
-    let (a, b) = (some(&mut memory.a), some(&mut memory.b));
+    let a = some(&mut memory.a);
+    let b = some(&mut memory.b);
     let n = black_box(7usize);
     if const { is("control: an index that nobody checked") } {
         black_box(a[n]);

@@ -9,9 +9,11 @@ use super::device::{Memory, is, some};
 
 /// A file whose numbers and lengths nobody knows, attached.
 fn attached<'a>(numbers: &'a [f32], storage: &'a mut [f32]) -> Option<PublicPrior<'a, f32>> {
-    let (landmarks, weights, covariance) =
-        (black_box(numbers), black_box(numbers), black_box(numbers));
-    let (lengthscale, self_test) = (black_box(0.2), black_box(5.0));
+    let landmarks = black_box(numbers);
+    let weights = black_box(numbers);
+    let covariance = black_box(numbers);
+    let lengthscale = black_box(0.2);
+    let self_test = black_box(5.0);
     let numbers = PriorNumbers {
         dim: black_box(2),
         landmarks,
@@ -29,7 +31,8 @@ fn search<'a>(
     candidates: &'a [f32],
     storage: &'a mut [f32],
 ) -> Option<Newcomer<'a, f32, &'a mut [f32]>> {
-    let (settings, capacity) = (black_box(NewcomerSettings::default()), black_box(8));
+    let settings = black_box(NewcomerSettings::default());
+    let capacity = black_box(8);
     let log = black_box([(1usize, 0.5), (3, 0.7)]);
     let search = Newcomer::resume(
         candidates,
@@ -45,7 +48,10 @@ fn search<'a>(
 
 pub(super) fn run(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
-    let (storage, numbers, candidates, factor) = (some(a), some(b), some(c), some(d));
+    let storage = some(a);
+    let numbers = some(b);
+    let candidates = some(c);
+    let factor = some(d);
     if const { is("party: prior file, with a factor in flash") }
         && let Some(prior) = attached(numbers, storage)
     {

@@ -33,7 +33,10 @@ fn optimizer(storage: &mut [f32]) -> Option<Optimizer<f32, &mut [f32]>> {
 fn agent(memory: &mut Memory, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     let config: Option<Config> = black_box(None);
     let Memory { a, b, c, d, .. } = memory;
-    let (workspace, log, numbers, broadcast) = (some(a), some(b), some(c), some(d));
+    let workspace = some(a);
+    let log = some(b);
+    let numbers = some(c);
+    let broadcast = some(d);
     let Some(config) = config else { return };
     let Ok(features) = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*numbers) else {
         return;
@@ -143,7 +146,8 @@ pub(super) fn run(memory: &mut Memory) {
         reporter();
         return;
     }
-    let (a, b) = (some(&mut memory.a), some(&mut memory.b));
+    let a = some(&mut memory.a);
+    let b = some(&mut memory.b);
     if const { is("single: Optimizer::suggest") }
         && let Some(mut optimizer) = optimizer(a)
     {

@@ -20,7 +20,9 @@ fn exact<'a>(
     storage: &'a mut [f32],
 ) -> Option<ExactGp<f32, impl Kernel<f32> + use<>, &'a mut [f32]>> {
     let kernel = SquaredExponential::new(black_box(0.2), 1.0).ok()?;
-    let (dim, capacity, len) = (black_box(2), black_box(32), black_box(7));
+    let dim = black_box(2);
+    let capacity = black_box(32);
+    let len = black_box(7);
     ExactGp::resume(kernel, black_box(0.01), dim, capacity, len, storage).ok()
 }
 
@@ -53,10 +55,8 @@ fn grid<'a>(
         &'a mut [f32],
     >,
 > {
-    let (first, second) = (
-        SquaredExponential::new(black_box(0.2), 1.0),
-        SquaredExponential::new(black_box(0.3), 1.0),
-    );
+    let first = SquaredExponential::new(black_box(0.2), 1.0);
+    let second = SquaredExponential::new(black_box(0.3), 1.0);
     let first = Side {
         kernel: first.ok()?,
         dim: black_box(2),
@@ -89,7 +89,10 @@ pub(super) fn run(memory: &mut Memory) {
 
 fn of_points(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
-    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let a = some(a);
+    let b = some(b);
+    let c = some(c);
+    let d = some(d);
     let n = black_box(7usize);
     if const { is("surrogate::exact: observe") }
         && let Some(gp) = exact(a)
@@ -137,7 +140,10 @@ fn of_points(memory: &mut Memory) {
 
 fn of_candidates(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
-    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let a = some(a);
+    let b = some(b);
+    let c = some(c);
+    let d = some(d);
     let n = black_box(7usize);
     if const { is("surrogate::candidates: observe") }
         && let Some(mut gp) = candidates(b, a)
@@ -183,7 +189,10 @@ fn of_candidates(memory: &mut Memory) {
 
 fn of_weights(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
-    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let a = some(a);
+    let b = some(b);
+    let c = some(c);
+    let d = some(d);
     let n = black_box(7usize);
     let mut stream = Stream::from_seed(black_box(1));
     if const { is("surrogate::weights: extend") }
@@ -232,7 +241,10 @@ fn of_weights(memory: &mut Memory) {
 
 fn draws(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
-    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let a = some(a);
+    let b = some(b);
+    let c = some(c);
+    let d = some(d);
     let n = black_box(7usize);
     let mut stream = Stream::from_seed(black_box(1));
     if const { is("surrogate::joint: draw_exact") }

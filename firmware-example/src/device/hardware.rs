@@ -89,10 +89,8 @@ fn counted(work: &mut dyn FnMut()) -> u64 {
     let before = ticks();
     work();
     let after = ticks();
-    let (fine, coarse) = (
-        after.0.wrapping_sub(before.0),
-        after.1.wrapping_sub(before.1),
-    );
+    let fine = after.0.wrapping_sub(before.0);
+    let coarse = after.1.wrapping_sub(before.1);
     // Every 2²⁴ coarse ticks the fine counter began again; the two are read a few ticks apart.
     let rounds = (coarse.wrapping_sub(fine >> 8).wrapping_add(1 << 23)) >> 24;
     (u64::from(rounds) << 32) | u64::from(fine)

@@ -28,17 +28,16 @@ pub fn print(out: &mut impl Write, memory: &mut Memory) -> u32 {
         .map(|kind| (Way::Server, kind))
         .chain([(Way::Leaky, Kind::Short)]);
     for (way, kind) in cases {
-        let (selected, passed) = (
-            count(way, kind, true, memory),
-            count(way, kind, false, memory),
-        );
+        let selected = count(way, kind, true, memory);
+        let passed = count(way, kind, false, memory);
         let alike = matches!((selected, passed), (Some(a), Some(b)) if upload::alike(a, b));
         // A count of nothing is no success of the control.
         let counted = selected.is_some_and(|count| count as usize > UPLOADS as usize * SUMS)
             && passed.is_some();
         let expected = counted && alike == (way == Way::Server);
         let mark = if expected { "" } else { " WRONG" };
-        let (selected, passed) = (selected.unwrap_or(0), passed.unwrap_or(0));
+        let selected = selected.unwrap_or(0);
+        let passed = passed.unwrap_or(0);
         let _ = writeln!(out, "| {way:?} | {kind:?} | {selected} | {passed} |{mark}");
         wrong += u32::from(!expected);
     }
@@ -56,7 +55,8 @@ fn count(way: Way, kind: Kind, selected: bool, memory: &mut Memory) -> Option<u3
         broadcast,
         vector: &mut rest[..M],
     };
-    let (mut seed, mut total) = (0, 0);
+    let mut seed = 0;
+    let mut total = 0;
     for _ in 0..UPLOADS {
         upload::once(way, kind, selected, &mut seed, &mut storage, |work| {
             total += hardware::instructions(work)

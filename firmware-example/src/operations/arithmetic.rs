@@ -107,7 +107,9 @@ fn laplaces<T: Scalar>(fold: &mut Fold) {
 }
 
 fn sums<T: Scalar>(fold: &mut Fold) {
-    let (mut a, mut b, mut y) = ([T::ZERO; 67], [T::ZERO; 67], [T::ZERO; 6]);
+    let mut a = [T::ZERO; 67];
+    let mut b = [T::ZERO; 67];
+    let mut y = [T::ZERO; 6];
     let mut stream = Stream::from_seed(6);
     normal::fill(&mut stream, &mut a);
     normal::fill(&mut stream, &mut b);
@@ -150,7 +152,9 @@ fn lower_factor<T: Scalar>(fold: &mut Fold) {
 
 fn root_factor<T: Scalar>(fold: &mut Fold) {
     const M: usize = 10;
-    let (mut factor, mut c, mut phi) = ([T::ZERO; packed_len(M)], [T::ZERO; M], [T::ZERO; M]);
+    let mut factor = [T::ZERO; packed_len(M)];
+    let mut c = [T::ZERO; M];
+    let mut phi = [T::ZERO; M];
     let mut stream = Stream::from_seed(8);
     root::reset(&mut factor, &mut c, T::from_f64(0.01));
     for _ in 0..15 {
@@ -167,7 +171,8 @@ fn root_factor<T: Scalar>(fold: &mut Fold) {
 
 fn pivoted<T: Scalar>(fold: &mut Fold) {
     const N: usize = 12;
-    let (mut factor, mut diagonal) = ([T::ZERO; N * 8], [T::ZERO; N]);
+    let mut factor = [T::ZERO; N * 8];
+    let mut diagonal = [T::ZERO; N];
     let reached = linalg::pivoted_cholesky(
         N,
         8,

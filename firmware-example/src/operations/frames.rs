@@ -26,7 +26,8 @@ fn header(len: u32) -> Header {
 /// A frame of numbers; then frames of no numbers whose headers promise as many as a 32-bit length
 /// wraps at, to a reader who admits any number: 0 for each that is refused.
 fn decode(fold: &mut Fold) {
-    let (mut out, mut numbers) = ([0; 128], [0.0f64; 3]);
+    let mut out = [0; 128];
+    let mut numbers = [0.0f64; 3];
     let Ok(len) = wire::encode(header(0), &[1.5, -2.0, 0.25], &mut out) else {
         return;
     };

@@ -49,7 +49,8 @@ fn points<T: Scalar>() -> [T; 2 * DIM * 8] {
 }
 
 fn kernels<T: Scalar>(fold: &mut Fold) {
-    let (points, mut out) = (points::<T>(), [T::ZERO; 16]);
+    let points = points::<T>();
+    let mut out = [T::ZERO; 16];
     let lengthscales = [T::from_f64(0.3), T::from_f64(0.7)];
     for shape in Stationary::ALL {
         let Ok(isotropic) = StationaryKernel::with_shape(shape, T::from_f64(0.2), T::from_f64(1.3))
@@ -91,7 +92,8 @@ fn features<T: Scalar>(fold: &mut Fold) {
         let _ = random_fourier::draw(7, 2, shape, &[0.3, 0.2], DIM, M, &mut drawn);
         fold.all(&drawn);
     }
-    let (storage, mut phi) = (storage::<T>(), [T::ZERO; M]);
+    let storage = storage::<T>();
+    let mut phi = [T::ZERO; M];
     for unit_norm in [false, true] {
         let Ok(map) = RandomFourier::new(DIM, M, T::from_f64(1.5), unit_norm, &storage[..]) else {
             return;
@@ -154,7 +156,8 @@ fn exact_posterior<T: Scalar>(fold: &mut Fold) {
                 ]);
             }
         }
-        let (mut mean, mut variance) = ([T::ZERO; 16], [T::ZERO; 16]);
+        let mut mean = [T::ZERO; 16];
+        let mut variance = [T::ZERO; 16];
         let mut scratch = [T::ZERO; exact::batch_scratch_len(CAPACITY)];
         if gp
             .posteriors(points, &mut mean, &mut variance, &mut scratch)
@@ -168,7 +171,8 @@ fn exact_posterior<T: Scalar>(fold: &mut Fold) {
 
 fn candidate_posterior<T: Scalar>(fold: &mut Fold) {
     const COUNT: usize = 16;
-    let (points, storage) = (points::<T>(), [T::ZERO; candidates::storage_len(COUNT, 12)]);
+    let points = points::<T>();
+    let storage = [T::ZERO; candidates::storage_len(COUNT, 12)];
     let Ok(kernel) = SquaredExponential::new(T::from_f64(0.3), T::ONE) else {
         return;
     };
@@ -195,18 +199,16 @@ fn grid_posterior<T: Scalar>(fold: &mut Fold) {
     ) else {
         return;
     };
-    let (first, second) = (
-        Side {
-            kernel: rough,
-            dim: 1,
-            points: rows,
-        },
-        Side {
-            kernel: smooth,
-            dim: 1,
-            points: columns,
-        },
-    );
+    let first = Side {
+        kernel: rough,
+        dim: 1,
+        points: rows,
+    };
+    let second = Side {
+        kernel: smooth,
+        dim: 1,
+        points: columns,
+    };
     let storage = [T::ZERO; grid::storage_len(ROWS, COLUMNS, 12)];
     let Ok(mut gp) = GridGp::new(first, second, T::from_f64(0.01), 12, storage) else {
         return;
@@ -225,7 +227,8 @@ fn grid_posterior<T: Scalar>(fold: &mut Fold) {
 
 fn finite_posterior<T: Scalar>(fold: &mut Fold) {
     const COUNT: usize = 16;
-    let (points, storage) = (points::<T>(), [T::ZERO; finite::storage_len(COUNT)]);
+    let points = points::<T>();
+    let storage = [T::ZERO; finite::storage_len(COUNT)];
     let Ok(kernel) = Matern52::new(T::from_f64(0.3), T::ONE) else {
         return;
     };
@@ -242,10 +245,8 @@ fn finite_posterior<T: Scalar>(fold: &mut Fold) {
 fn acquisitions<T: Scalar>(fold: &mut Fold) {
     let number = T::from_f64;
     for i in 0..64 {
-        let (mean, variance) = (
-            T::from_u32(i) * number(0.2) - number(9.0),
-            number(0.1) + T::from_u32(i % 7),
-        );
+        let mean = T::from_u32(i) * number(0.2) - number(9.0);
+        let variance = number(0.1) + T::from_u32(i % 7);
         fold.add(log_expected_improvement::value(mean, variance, number(0.5)));
         fold.add(upper_confidence_bound::bound(mean, variance, number(2.5)));
     }
@@ -253,7 +254,8 @@ fn acquisitions<T: Scalar>(fold: &mut Fold) {
 
 /// Dual until 8 observations, primal afterwards; mean, draw and variance at every count.
 fn weight_posterior<T: Scalar>(fold: &mut Fold) {
-    let (storage, points) = (storage::<T>(), points::<T>());
+    let storage = storage::<T>();
+    let points = points::<T>();
     let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else {
         return;
     };
@@ -281,7 +283,8 @@ fn weight_posterior<T: Scalar>(fold: &mut Fold) {
 }
 
 fn maxima<T: Scalar>(fold: &mut Fold) {
-    let (storage, mut scratch) = (storage::<T>(), [T::ZERO; DIM + M]);
+    let storage = storage::<T>();
+    let mut scratch = [T::ZERO; DIM + M];
     let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else {
         return;
     };

@@ -99,10 +99,8 @@ fn table<T: Scalar>(fold: &mut Fold) {
 }
 
 fn scaled<T: Scalar>(fold: &mut Fold) {
-    let (first, second) = (
-        SquaredExponential::new(T::from_f64(0.3), T::ONE),
-        Matern32::new(T::from_f64(0.5), T::ONE),
-    );
+    let first = SquaredExponential::new(T::from_f64(0.3), T::ONE);
+    let second = Matern32::new(T::from_f64(0.5), T::ONE);
     let (Ok(first), Ok(second)) = (first, second) else {
         return;
     };
@@ -113,7 +111,8 @@ fn scaled<T: Scalar>(fold: &mut Fold) {
 }
 
 fn gradients<T: Scalar>(fold: &mut Fold) {
-    let (points, lengthscales) = (points::<T>(), [T::from_f64(0.3), T::from_f64(0.7)]);
+    let points = points::<T>();
+    let lengthscales = [T::from_f64(0.3), T::from_f64(0.7)];
     for shape in Stationary::ALL {
         let Ok(kernel) = StationaryKernel::ard_with_shape(shape, lengthscales, T::from_f64(1.4))
         else {
@@ -137,10 +136,8 @@ fn features<T: Scalar>(fold: &mut Fold, map: &impl FeatureMap<T>) {
 
 /// Orthogonal frequencies and phases of Matérn 5/2.
 fn frequencies<T: Scalar>() -> [T; random_fourier::storage_len(DIM, M)] {
-    let (mut storage, mut scratch) = (
-        [T::ZERO; random_fourier::storage_len(DIM, M)],
-        [0.0; DIM * DIM + DIM],
-    );
+    let mut storage = [T::ZERO; random_fourier::storage_len(DIM, M)];
+    let mut scratch = [0.0; DIM * DIM + DIM];
     // A refusal would leave zeros, which the table would show.
     let _ = orthogonal::draw(
         8,
@@ -187,7 +184,8 @@ fn quadrature_features<T: Scalar>(fold: &mut Fold) {
 /// A dictionary with a repeated point.
 fn nystrom_features<T: Scalar>(fold: &mut Fold) {
     const POINTS: usize = 6;
-    let (points, mut scratch) = (points::<T>(), [T::ZERO; nystrom::scratch_len(POINTS)]);
+    let points = points::<T>();
+    let mut scratch = [T::ZERO; nystrom::scratch_len(POINTS)];
     let mut dictionary: [T; DIM * POINTS] = core::array::from_fn(|i| points[i]);
     dictionary.copy_within(..DIM, 4 * DIM);
     let Ok(kernel) = Matern52::new(T::from_f64(0.4), T::ONE) else {
@@ -227,7 +225,8 @@ fn repeats<T: Scalar>(fold: &mut Fold) {
 }
 
 fn fits<T: Scalar>(fold: &mut Fold) {
-    let (points, number) = (points::<T>(), T::from_f64);
+    let points = points::<T>();
+    let number = T::from_f64;
     let (y, mut counts, mut scatters) = (
         core::array::from_fn::<T, N, _>(value),
         [T::ONE; N],
@@ -287,11 +286,9 @@ fn joint_draws<T: Scalar>(fold: &mut Fold) {
     else {
         return;
     };
-    let (mut factor, mut scratch, mut out) = (
-        [T::ZERO; packed_len(N)],
-        [T::ZERO; N * N / 2 + N],
-        [T::ZERO; N],
-    );
+    let mut factor = [T::ZERO; packed_len(N)];
+    let mut scratch = [T::ZERO; N * N / 2 + N];
+    let mut out = [T::ZERO; N];
     // The last points are the first again, so that the ladder of jitter is climbed.
     let mut points = points;
     points.copy_within(..4 * DIM, (N - 4) * DIM);
@@ -329,7 +326,9 @@ fn pathwise_draws<T: Scalar>(fold: &mut Fold) {
     let Ok(map) = RandomFourier::new(DIM, M, T::ONE, false, frequencies::<T>()) else {
         return;
     };
-    let (mut weights, mut update, mut out) = ([T::ZERO; M], [T::ZERO; N / 2], [T::ZERO; N]);
+    let mut weights = [T::ZERO; M];
+    let mut update = [T::ZERO; N / 2];
+    let mut out = [T::ZERO; N];
     let mut scratch = [T::ZERO; pathwise::batch_scratch_len(M, N / 2)];
     for _ in 0..4 {
         let Ok(draw) = PathwiseDraw::new(
@@ -352,7 +351,8 @@ fn pathwise_draws<T: Scalar>(fold: &mut Fold) {
 
 /// Means and variances of all points, in both forms.
 fn weight_lists<T: Scalar>(fold: &mut Fold) {
-    let (points, mut rows) = (points::<T>(), [T::ZERO; N * M]);
+    let points = points::<T>();
+    let mut rows = [T::ZERO; N * M];
     let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, frequencies::<T>()) else {
         return;
     };
@@ -367,7 +367,8 @@ fn weight_lists<T: Scalar>(fold: &mut Fold) {
     let Ok(mut posterior) = WeightPosterior::new(M, lambda, storage) else {
         return;
     };
-    let (mut mean, mut variance) = ([T::ZERO; N], [T::ZERO; N]);
+    let mut mean = [T::ZERO; N];
+    let mut variance = [T::ZERO; N];
     for count in 0..N {
         posterior.extend(count, |i, phi| {
             phi.copy_from_slice(&rows[i * M..][..M]);
@@ -392,7 +393,8 @@ fn gains<T: Scalar>(fold: &mut Fold) {
     let Ok(mut gp) = FiniteGp::new(&kernel, T::from_f64(0.1), DIM, &points::<T>(), storage) else {
         return;
     };
-    let (mut gains, mut indices) = ([T::ZERO; N], [0; N]);
+    let mut gains = [T::ZERO; N];
+    let mut indices = [0; N];
     let _ = information_gain::greedy(&mut gp, &mut gains, &mut indices);
     fold.all(&gains);
     indices
@@ -414,7 +416,8 @@ fn optimise<T: Scalar>(fold: &mut Fold) {
     for _ in 0..ROUNDS {
         let Ok(x) = optimizer.suggest() else { return };
         fold.all(&x);
-        let (a, b) = (x[0] - T::from_f64(3.0), x[1] - T::from_f64(2.0));
+        let a = x[0] - T::from_f64(3.0);
+        let b = x[1] - T::from_f64(2.0);
         fold.word(u64::from(optimizer.observe(&x, -(a * a) - b * b).is_err()));
         fold.all(optimizer.lengthscales());
         fold.add(optimizer.noise_fraction());
@@ -446,7 +449,8 @@ fn optimise_repeats<T: Scalar>(fold: &mut Fold) {
     let Ok(mut optimizer) = Optimizer::new(domain.clone(), settings, ROUNDS, storage()) else {
         return;
     };
-    let (mut log, mut unfitted) = ([const { None::<LogEntry<T>> }; 2 * ROUNDS], 0);
+    let mut log = [const { None::<LogEntry<T>> }; 2 * ROUNDS];
+    let mut unfitted = 0;
     for round in 0..ROUNDS {
         let Ok(x) = optimizer.suggest() else { return };
         fold.all(&x);

@@ -67,7 +67,8 @@ impl<T: Scalar> File<T> {
             weights,
             covariance,
         } = self;
-        let (lengthscale, self_test) = (T::from_f64(0.3), T::from_f64(self_test));
+        let lengthscale = T::from_f64(0.3);
+        let self_test = T::from_f64(self_test);
         PriorNumbers {
             dim: DIM,
             landmarks,
@@ -87,7 +88,8 @@ fn points<T: Scalar, const N: usize>(seed: u32) -> [T; N] {
 /// L, and mean and variance of every candidate.
 fn files<T: Scalar>(fold: &mut Fold) {
     let (file, candidates) = (File::<T>::new(), points::<T, { CANDIDATES * DIM }>(5));
-    let (mut storage, mut moments) = ([T::ZERO; attach_len(M)], [T::ZERO; 2 * CANDIDATES]);
+    let mut storage = [T::ZERO; attach_len(M)];
+    let mut moments = [T::ZERO; 2 * CANDIDATES];
     let Ok(prior) = PublicPrior::attach(file.numbers(5.0), &mut storage) else {
         return;
     };
@@ -108,10 +110,8 @@ fn searches<T: Scalar>(fold: &mut Fold) {
         let Ok(prior) = PublicPrior::attach(file.numbers(self_test), &mut storage) else {
             return;
         };
-        let (settings, room) = (
-            NewcomerSettings::noisy(),
-            [T::ZERO; storage_len(M, CAPACITY, WIDTH)],
-        );
+        let settings = NewcomerSettings::noisy();
+        let room = [T::ZERO; storage_len(M, CAPACITY, WIDTH)];
         let read = reads.then_some(&prior);
         let Ok(mut search) = Newcomer::new(&candidates, DIM, read, settings, CAPACITY, room) else {
             return;
@@ -145,10 +145,8 @@ fn own_models<T: Scalar>(fold: &mut Fold) {
     let Ok(prior) = PublicPrior::attach(file.numbers(5.0), &mut storage) else {
         return;
     };
-    let (settings, room) = (
-        NewcomerSettings::default(),
-        [T::ZERO; storage_len(M, OWN_CAPACITY, WIDTH)],
-    );
+    let settings = NewcomerSettings::default();
+    let room = [T::ZERO; storage_len(M, OWN_CAPACITY, WIDTH)];
     let Ok(mut search) =
         Newcomer::new(&candidates, DIM, Some(&prior), settings, OWN_CAPACITY, room)
     else {

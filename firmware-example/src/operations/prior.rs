@@ -63,7 +63,8 @@ impl<T: Scalar> World<T> {
             &mut scratch,
         )
         .ok()?;
-        let (mut rows, mut mean) = ([T::ZERO; CANDIDATES * M], [T::ZERO; M * M]);
+        let mut rows = [T::ZERO; CANDIDATES * M];
+        let mut mean = [T::ZERO; M * M];
         let candidates = Candidates::grid(CANDIDATES as u32, 1).ok()?;
         nystrom_rows(
             &map,
@@ -73,7 +74,8 @@ impl<T: Scalar> World<T> {
         )
         .ok()?;
         gram(config, &rows, &mut mean).ok()?;
-        let (mut designs, mut truth) = ([0; DESIGNS * POINTS], [T::ZERO; M]);
+        let mut designs = [0; DESIGNS * POINTS];
+        let mut truth = [T::ZERO; M];
         draw_designs(config, SEED, CANDIDATES as u32, &mut designs).ok()?;
         normal::fill(
             &mut SEED.stream(Party::World, Purpose::Objective, 0),
@@ -128,11 +130,10 @@ impl<T: Scalar> Agents<T> {
         input: Input<'_, T>,
         fold: &mut Fold,
     ) -> Option<[T; M + 1]> {
-        let (state, log) = (self.states.get_mut(n)?, self.logs.get_mut(n)?);
-        let (public, workspace) = (
-            world.public(config)?,
-            Workspace::Borrowed(&mut self.workspace),
-        );
+        let state = self.states.get_mut(n)?;
+        let log = self.logs.get_mut(n)?;
+        let public = world.public(config)?;
+        let workspace = Workspace::Borrowed(&mut self.workspace);
         let mut agent = Agent::attach(&public, models, ROUNDS, state, log, workspace).ok()?;
         let mut candidate = match agent.handle(input).ok()? {
             Output::Upload(vector) => {
@@ -195,7 +196,8 @@ fn play<T: Scalar>(fold: &mut Fold) -> Option<()> {
             fold.all(posterior.covariance());
             fold.all(&[posterior.heterogeneity(), posterior.clip_factor()]);
         }
-        let (mut factor, mut weights) = ([T::ZERO; packed_len(M)], [T::ZERO; M]);
+        let mut factor = [T::ZERO; packed_len(M)];
+        let mut weights = [T::ZERO; M];
         let mut stream = SEED.stream(Party::World, Purpose::WeightDraw, round + 1);
         posterior
             .draw(&mut stream, &mut factor, &mut weights)
@@ -239,7 +241,8 @@ fn release<T: Scalar>(
     let filter = Filter::new(plan, everything.1.public(everything.0)?, posterior, scratch).ok()?;
     let mut server = Server::attach(filter, state, storage).ok()?;
     let _ = server.handle(ServerInput::Open, source).ok()?;
-    let (broadcast, terms) = (server.state().broadcast(), server.method().terms()?);
+    let broadcast = server.state().broadcast();
+    let terms = server.method().terms()?;
     let weights: [T; M] = server.method().posterior().weights().try_into().ok()?;
     fold.all(&[terms.ridge, terms.clip_radius, terms.response]);
     for n in 0..AGENTS {

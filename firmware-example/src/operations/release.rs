@@ -65,9 +65,12 @@ fn gaussian(fold: &mut Fold) {
     let Ok(encoder) = mechanism.encoder(1.0, 0.7) else {
         return;
     };
-    let (mut sums, mut pool, mut stream) = ([0i64; 2 * M], [0i64; 2 * M], Stream::from_seed(33));
+    let mut sums = [0i64; 2 * M];
+    let mut pool = [0i64; 2 * M];
+    let mut stream = Stream::from_seed(33);
     for i in 0..20u32 {
-        let (mut wide, mut narrow) = ([0.0f64; M], [0.0f32; M]);
+        let mut wide = [0.0f64; M];
+        let mut narrow = [0.0f32; M];
         normal::fill(&mut stream, &mut wide);
         normal::fill(&mut stream, &mut narrow);
         wide.iter_mut().for_each(|x| *x *= f64::from(i) * 0.05);
@@ -129,7 +132,8 @@ fn selection(fold: &mut Fold) {
     let Ok(mechanism) = Selection::new(3, epsilon, NeighboringRelation::ReplaceOne) else {
         return;
     };
-    let (utilities, mut order) = ([0, 3, 5, -2, 4, 4, 1], [0; 7]);
+    let utilities = [0, 3, 5, -2, 4, 4, 1];
+    let mut order = [0; 7];
     for _ in 0..64 {
         let flipped = mechanism.permute_and_flip(&utilities, &mut order, &mut source);
         let exponential = mechanism.exponential(&utilities, &mut source);

@@ -54,7 +54,8 @@ fn observe(
     state: &AgentState,
     agreement: &Digest,
 ) -> Result<f32, Stop> {
-    let (number, candidate) = (state.observations(), state.pending());
+    let number = state.observations();
+    let candidate = state.pending();
     let slot = FIRST + number as usize;
     match flash.entry::<Entry<f32>>(slot, number, agreement) {
         Some(entry) if entry.candidate == candidate => Ok(entry.value),

@@ -153,7 +153,8 @@ mod tests {
     #[test]
     fn both_sides_compute_the_same_from_its_text_and_no_real_side_anything() {
         let campaign = Campaign::rehearsed(publication(), rehearsal(), 12).unwrap();
-        let (text, protocol) = (campaign.text(), campaign.protocol());
+        let text = campaign.text();
+        let protocol = campaign.protocol();
         let other = Campaign::parse_rehearsed(text, protocol).unwrap();
         assert_eq!((other.text(), other.protocol()), (text, protocol));
         assert_eq!(

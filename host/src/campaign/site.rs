@@ -49,7 +49,8 @@ impl SiteState {
     /// Site `agent` before its first frame; `seed` is its own source of draws, secret in a real
     /// campaign.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
-        let (evaluations, released) = (EVALUATIONS, Vec::new());
+        let evaluations = EVALUATIONS;
+        let released = Vec::new();
         SiteState {
             agent,
             seed,
@@ -89,10 +90,8 @@ impl SiteState {
 
     /// Evaluations that it makes in all.
     fn wanted(&self, campaign: &Campaign) -> u32 {
-        let (least, most) = (
-            campaign.protocol.config.parameters().initial_points,
-            campaign.evaluations_max(),
-        );
+        let least = campaign.protocol.config.parameters().initial_points;
+        let most = campaign.evaluations_max();
         if campaign.rehearses {
             most
         } else {
@@ -131,10 +130,8 @@ impl<'a> Site<'a> {
                 expected,
             }),
         };
-        let (len, releases) = (
-            campaign.context().config().contribution_len(),
-            campaign.protocol.releases(),
-        );
+        let len = campaign.context().config().contribution_len();
+        let releases = campaign.protocol.releases();
         exactly("log", log.len(), campaign.log_len())?;
         exactly("contribution", upload.len(), len)?;
         let made =
@@ -245,7 +242,8 @@ impl Member<f64> for Site<'_> {
     type Error = SiteError;
 
     fn enter(&mut self, frame: Frame<'_, f64>) -> Result<(), SiteError> {
-        let (taken, frames) = (self.state.frames, self.campaign.protocol.releases() + 1);
+        let taken = self.state.frames;
+        let frames = self.campaign.protocol.releases() + 1;
         if taken >= frames || (taken == 0) != (frame == Frame::Start) {
             return Err(SiteError::Frame { taken, frames });
         }
@@ -268,10 +266,8 @@ impl Member<f64> for Site<'_> {
     }
 
     fn next(&mut self) -> Result<Next<'_, f64>, SiteError> {
-        let (number, first) = (
-            self.state.observations,
-            self.campaign.protocol.config.parameters().initial_points,
-        );
+        let number = self.state.observations;
+        let first = self.campaign.protocol.config.parameters().initial_points;
         let is_last = self.state.frames > self.campaign.protocol.releases();
         let wanted = if is_last {
             self.state.wanted(self.campaign)

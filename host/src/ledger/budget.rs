@@ -40,7 +40,8 @@ pub(super) enum Budget {
 fn add_up(a: f64, b: f64) -> f64 {
     let sum = a + b;
     // What rounding took away, exactly (Knuth's two-sum).
-    let (of_a, of_b) = (sum - b, sum - (sum - b));
+    let of_a = sum - b;
+    let of_b = sum - (sum - b);
     let lost = (a - of_a) + (b - of_b);
     if lost > 0.0 { sum.next_up() } else { sum }
 }
@@ -65,7 +66,9 @@ impl Budget {
         let epsilon_max = terms.epsilon_max.unwrap_or(f64::INFINITY);
         match terms.accounting {
             Accounting::Sum => {
-                let (mut epsilon, mut delta, mut relation) = (0.0, 0.0, None);
+                let mut epsilon = 0.0;
+                let mut delta = 0.0;
+                let mut relation = None;
                 for event in events {
                     (epsilon, delta, relation) = sum(epsilon, delta, relation, event)?;
                 }

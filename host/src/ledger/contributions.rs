@@ -261,7 +261,8 @@ impl Contributions {
         }
         let folder = place.join(name.map_or_else(|| UNNAMED.to_owned(), digest));
         create_folders_privately(&folder)?;
-        let (name, federation) = (name.map(str::to_owned), federation.to_owned());
+        let name = name.map(str::to_owned);
+        let federation = federation.to_owned();
         let mut made = Contributions {
             folder,
             name,
@@ -319,7 +320,8 @@ impl Contributions {
             .fold(delta, f64::min);
         let others = || federations.values().flat_map(|(lots, _)| &lots.0);
         let before = epsilon(others(), delta)?;
-        let (plan, own) = (Lots::new(plan), self.own.as_ref());
+        let plan = Lots::new(plan);
+        let own = self.own.as_ref();
         let mut agreed = own.map_or_else(Lots::default, Kept::given);
         agreed.cover(&plan);
         let is_more = !own.is_some_and(|own| own.is_over || own.counted().covers(&plan));

@@ -195,7 +195,8 @@ impl Counter {
             if let Some(kept) =
                 read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0)
             {
-                let (charges, ledger) = (kept.charges, PathBuf::from(kept.path));
+                let charges = kept.charges;
+                let ledger = PathBuf::from(kept.path);
                 return Err(LedgerError::OtherLedger {
                     data: kept.data,
                     path: ledger,

@@ -141,9 +141,11 @@ impl Contents {
             &read_bounded(path, place::BYTES_MAX)?,
             SourceKind::Secret,
         )?;
-        let (terms, mut entries) = (log.terms(SourceKind::Secret)?, log.entries);
+        let terms = log.terms(SourceKind::Secret)?;
+        let mut entries = log.entries;
         if let Some(Planned { entry, .. }) = planned {
-            let (release, charges) = (entry.release, entries.len() as u64);
+            let release = entry.release;
+            let charges = entries.len() as u64;
             match entries.get(entry.sequence as usize) {
                 Some(found) if found == entry => {}
                 Some(_) => return Err(LedgerError::Changed { release }),
@@ -152,7 +154,8 @@ impl Contents {
             }
         }
         let budget = Budget::replay(&terms, entries.iter().flat_map(|entry| &entry.events))?;
-        let ((epsilon, delta), charges) = (budget.spent()?, entries.len() as u64);
+        let (epsilon, delta) = budget.spent()?;
+        let charges = entries.len() as u64;
         Ok(Contents {
             terms,
             entries,

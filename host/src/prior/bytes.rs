@@ -70,7 +70,8 @@ struct Tensor {
 }
 
 pub(super) fn write(label: &Label, tensors: [&[f32]; 3], signed: Option<&Signed>) -> Vec<u8> {
-    let (label, data) = (label_text(label), data(tensors));
+    let label = label_text(label);
+    let data = data(tensors);
     let [coordinates, m, packed] = tensors.map(<[f32]>::len);
     let mut begin = 0;
     let mut tensor = |shape: &[usize]| {

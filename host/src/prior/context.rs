@@ -115,7 +115,8 @@ impl Context {
             .collect();
         let count = places.len() / dim;
         let most = (features as usize).min(count);
-        let (mut pivots, mut rows) = (vec![0; most], vec![0.0; count * most]);
+        let mut pivots = vec![0; most];
+        let mut rows = vec![0.0; count * most];
         let chosen = choose_landmarks(
             &places,
             dim,
@@ -134,7 +135,8 @@ impl Context {
         let config = Config::new(Parameters { trust, ..own_units })
             .map_err(|error| refuse(error.field, "not admissible", error.admissible))?;
         let lengthscale = chosen.lengthscale;
-        let (mut square, mut scratch) = (vec![0.0; count * count], vec![0.0; count]);
+        let mut square = vec![0.0; count * count];
+        let mut scratch = vec![0.0; count];
         let rank = kernel_rows(lengthscale, &places, dim, &mut square, &mut scratch)?;
         let prior_rows = square
             .chunks_exact(count)
@@ -195,7 +197,8 @@ impl Context {
     ///
     /// **Errors**: [`ContextError::Server`] for numbers that no release can be.
     pub fn replayed(&self, plan: Plan<'_>, released: &[f64]) -> Result<Learned, ContextError> {
-        let (m, n) = (self.config.features(), self.config.design_len());
+        let m = self.config.features();
+        let n = self.config.design_len();
         let mut posterior = PublicState::new(self.config, vec![0.0; storage_len(m)])?;
         let mut scratch = vec![0.0; scratch_len(m, n)];
         let mut filter = Filter::new(plan, self.public()?, &mut posterior, &mut scratch)?;
@@ -235,7 +238,8 @@ impl Contributor {
     ///
     /// **Errors**: [`ContextError::Prior`].
     pub fn new(context: &Context, points: &[f64], values: &[f64]) -> Result<Self, ContextError> {
-        let (n, m) = (values.len(), context.config.features());
+        let n = values.len();
+        let m = context.config.features();
         let mut storage = vec![0.0; own_points_len(n, m)];
         let site = Site::known(
             &context.config,
@@ -266,7 +270,8 @@ impl Contributor {
         terms: &Terms<f64>,
         weights: &[f64],
     ) -> Result<Option<Vec<f64>>, ContextError> {
-        let (n, config) = (self.observations, &context.config);
+        let n = self.observations;
+        let config = &context.config;
         let own = OwnPoints::stored(config, n, &self.storage)?;
         let mut scratch = vec![0.0; own_points_scratch_len(n, config.features())];
         let mut out = vec![0.0; config.contribution_len()];

@@ -173,7 +173,8 @@ impl PriorFile {
     /// **Errors**: [`PriorFileError`] naming the first entry that cannot be.
     pub fn check(&self) -> Result<(), PriorFileError> {
         self.label.check()?;
-        let (m, dim) = (self.features(), self.encoding()?.dim());
+        let m = self.features();
+        let dim = self.encoding()?.dim();
         if !(1..=FEATURES_MAX).contains(&m) {
             return Err(refuse("shape of weights", m, "1 to 1024"));
         }

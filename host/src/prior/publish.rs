@@ -128,7 +128,8 @@ pub fn check_publication(
     publication: &Publication,
     contributors: usize,
 ) -> Result<(), PriorFileError> {
-    let (delta, most) = (publication.delta, DELTA_SHARE / contributors as f64);
+    let delta = publication.delta;
+    let most = DELTA_SHARE / contributors as f64;
     if contributors >= 2 && !(delta > 0.0 && delta <= most) {
         let admissible =
             format!("above 0 and at most {most}, a tenth of 1 by the number of studies");
@@ -402,7 +403,8 @@ impl Prepared {
             );
             return Err(refuse("number of studies", enrolled.len(), &admissible).into());
         }
-        let (context, multipliers) = (&*self.context, &self.multipliers[..]);
+        let context = &*self.context;
+        let multipliers = &self.multipliers[..];
         let space = &self.publication.space;
         let core = space
             .core()
@@ -530,7 +532,8 @@ pub fn file(
     learned: &Learned,
     simulated: bool,
 ) -> Result<PriorFile, PublishError> {
-    let (config, posterior) = (context.config(), &learned.posterior);
+    let config = context.config();
+    let posterior = &learned.posterior;
     let made = &multipliers[..multipliers.len().min(learned.releases as usize)];
     let (exact, replace_epsilon) = cost(made, publication.delta)?;
     // The multipliers were found for this ε and certified at it; what is computed back from them is

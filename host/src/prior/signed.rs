@@ -45,7 +45,8 @@ impl Signed {
             };
             text.and_then(bytes_of).ok_or_else(found)
         };
-        let (public_key, signature) = (bytes("key", key)?, bytes("signature", signature)?);
+        let public_key = bytes("key", key)?;
+        let signature = bytes("signature", signature)?;
         match verified(&public_key, text(format, digest).as_bytes(), &signature) {
             Some(signer) => Ok(Signed {
                 public_key,

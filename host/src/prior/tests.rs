@@ -198,7 +198,8 @@ fn numbers_that_no_posterior_has_are_refused() {
         (f32::NAN, "a number of the posterior"),
         (f32::INFINITY, "a number of the posterior"),
     ] {
-        let (mut weights, mut covariance) = (file(), file());
+        let mut weights = file();
+        let mut covariance = file();
         weights.weights[1] = x;
         covariance.covariance[1] = x;
         for hostile in [weights, covariance] {
@@ -221,7 +222,8 @@ fn a_signed_file_names_its_key_and_no_other_key_or_content_passes() {
     let folder = std::env::temp_dir().join(format!("sordino-signed-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let keys = ["a.key", "b.key"].map(|name| SigningKey::open(&folder.join(name)).unwrap());
-    let (plain, signed) = (file(), file().sign(&keys[0]).unwrap());
+    let plain = file();
+    let signed = file().sign(&keys[0]).unwrap();
     assert_eq!(
         (plain.signer(), signed.signer()),
         (None, Some(keys[0].fingerprint()))
@@ -241,7 +243,8 @@ fn a_signed_file_names_its_key_and_no_other_key_or_content_passes() {
             .unwrap()
             .to_owned()
     };
-    let (key, signature) = (entry(&text, "key"), entry(&text, "signature"));
+    let key = entry(&text, "key");
+    let signature = entry(&text, "signature");
     let other = String::from_utf8_lossy(&file().sign(&keys[1]).unwrap().to_bytes()).into_owned();
     for (from, to, what) in [
         (key.clone(), entry(&other, "key"), "signature"),

@@ -65,7 +65,8 @@ pub fn worth(file: &PriorFile) -> Result<Worth, GuideError> {
         .iter()
         .flat_map(|numbers| guide.encoding.coordinates(numbers))
         .collect();
-    let (dim, m) = (guide.encoding.dim(), guide.weights.len());
+    let dim = guide.encoding.dim();
+    let m = guide.weights.len();
     let mut features = vec![0.0; points.len() * m];
     for (point, row) in coordinates
         .chunks_exact(dim)

@@ -342,7 +342,8 @@ impl Engine {
     fn beside(&self, numbers: &[f64], distance: f64, stream: &mut Stream) -> Vec<f64> {
         let mut point = numbers.to_vec();
         for axis in self.space.searched() {
-            let (coin, step): (f64, f64) = (stream.unit(), stream.unit());
+            let coin: f64 = stream.unit();
+            let step: f64 = stream.unit();
             let Some(unit) = self.space.to_unit(axis, numbers[axis]) else {
                 continue;
             };

@@ -61,12 +61,11 @@ fn it_finds_the_best_of_a_mixed_space_and_asks_nothing_twice() {
 
 #[test]
 fn the_goal_turns_the_sign_and_nothing_else() {
-    let (mut down, mut up) = (
-        Search::new(head(MIXED, Goal::Minimize)).unwrap(),
-        Search::new(head(MIXED, Goal::Maximize)).unwrap(),
-    );
+    let mut down = Search::new(head(MIXED, Goal::Minimize)).unwrap();
+    let mut up = Search::new(head(MIXED, Goal::Maximize)).unwrap();
     for _ in 0..15 {
-        let (one, other) = (down.ask(&json!({})).unwrap(), up.ask(&json!({})).unwrap());
+        let one = down.ask(&json!({})).unwrap();
+        let other = up.ask(&json!({})).unwrap();
         assert_eq!(one, other);
         let value = loss(&one);
         down.tell(&one.into(), value).unwrap();

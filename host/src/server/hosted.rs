@@ -110,7 +110,8 @@ impl<T: Scalar, C: WithPublic<T>> Population<T, C> {
     /// **Errors**: [`PriorError`] for public numbers that do not fit each other.
     pub fn new(context: C, plan: Plan<'_>) -> Result<Self, PriorError> {
         let config = *context.public()?.config();
-        let (m, n) = (config.features(), config.design_len());
+        let m = config.features();
+        let n = config.design_len();
         Ok(Population {
             context,
             rounds: plan.rounds.to_vec(),
@@ -179,14 +180,16 @@ impl<T: Scalar, C: WithPublic<T>> Hosted<T> for Population<T, C> {
     }
 
     fn stored(&self) -> StoredPosterior {
-        let (weights, covariance) = (self.posterior.weights(), self.posterior.covariance());
+        let weights = self.posterior.weights();
+        let covariance = self.posterior.covariance();
         let mut numbers = vec![0; (weights.len() + covariance.len()) * T::BYTES];
         let all = weights.iter().chain(covariance);
         numbers
             .chunks_exact_mut(T::BYTES)
             .zip(all)
             .for_each(|(bytes, x)| x.write_le(bytes));
-        let (h, clip) = (self.posterior.heterogeneity(), self.posterior.clip_factor());
+        let h = self.posterior.heterogeneity();
+        let clip = self.posterior.clip_factor();
         StoredPosterior {
             heterogeneity: h.to_f64(),
             clip_factor: clip.to_f64(),
@@ -215,7 +218,8 @@ impl<T: Scalar, C: WithPublic<T>> Hosted<T> for Population<T, C> {
             .iter_mut()
             .zip(stored)
             .for_each(|(to, from)| *to = from);
-        let (h, clip) = (T::from_f64(heterogeneity), T::from_f64(clip_factor));
+        let h = T::from_f64(heterogeneity);
+        let clip = T::from_f64(clip_factor);
         self.posterior =
             PublicState::resume(config, h, clip, storage).map_err(ServerError::from)?;
         Ok(())

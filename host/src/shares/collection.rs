@@ -81,7 +81,8 @@ impl Collection {
     ///
     /// **Errors**: [`QuestionError`]; nothing changed then.
     pub fn add(&mut self, agent: u32, attempt: u32, share: &[u8]) -> Result<(), QuestionError> {
-        let (epoch, agents) = (self.epoch, self.attempts.len() as u32);
+        let epoch = self.epoch;
+        let agents = self.attempts.len() as u32;
         let Some(place) = self.attempts.get_mut(agent as usize) else {
             return Err(QuestionError::Unknown { agent, agents });
         };

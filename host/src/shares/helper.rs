@@ -285,7 +285,8 @@ where
         if self.broken {
             return Err(HelperError::Broken);
         }
-        let (epoch, digest) = (question.epoch, question.digest());
+        let epoch = question.epoch;
+        let digest = question.digest();
         if question.run != self.plan.run || epoch as usize >= self.plan.mechanisms.len() {
             return Err(HelperError::OtherRun { epoch });
         }
@@ -318,7 +319,8 @@ where
 
     /// Sums the masks, plans the charge, draws the noise. Nothing of it is known to anybody yet.
     fn release(&mut self, question: &Question) -> Result<Vec<u8>, HelperError> {
-        let (epoch, release) = (question.epoch, self.answers.len() as u64);
+        let epoch = question.epoch;
+        let release = self.answers.len() as u64;
         let beyond = HelperError::OtherRun { epoch };
         let (mechanism, modulus) = match (
             self.plan.mechanisms.get(epoch as usize),
@@ -329,7 +331,8 @@ where
         };
         self.ledger.admits_release(release, &[mechanism.event()])?;
         self.sources.renew()?;
-        let (mut sums, mut noise) = (vec![0; self.plan.numbers], vec![0; self.plan.numbers]);
+        let mut sums = vec![0; self.plan.numbers];
+        let mut noise = vec![0; self.plan.numbers];
         let source = self.sources.of_broadcast(epoch);
         let run = self.plan.run;
         let mut open = HelperRelease::open(

@@ -465,7 +465,8 @@ impl Space {
             if !wanted(parameter) {
                 return Ok(None);
             }
-            let (name, admissible) = (parameter.name.clone(), parameter.values.admissible());
+            let name = parameter.name.clone();
+            let admissible = parameter.values.admissible();
             let Some(value) = point.get(&name) else {
                 return Err(SpaceError::Missing { name, admissible });
             };

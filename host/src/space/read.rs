@@ -133,7 +133,8 @@ fn place_of(text: &str, byte: usize) -> (usize, usize) {
 /// The place of the last of these keys that is in the text.
 fn find(text: &str, path: &[String]) -> Option<(usize, usize)> {
     let root = DeTable::parse(text).ok()?;
-    let (mut table, mut found) = (root.get_ref(), None);
+    let mut table = root.get_ref();
+    let mut found = None;
     for key in path {
         let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref() == key) else {
             break;
@@ -270,10 +271,8 @@ fn file(table: Table) -> Result<SpaceFile, Refused> {
         path: vec!["parameters".into()],
         what: error.to_string(),
     })?;
-    let (candidates, seed) = (
-        candidates.map(|count| count as u32),
-        seed.map(|seed| seed as u64),
-    );
+    let candidates = candidates.map(|count| count as u32);
+    let seed = seed.map(|seed| seed as u64);
     Ok(SpaceFile {
         space,
         goal,

@@ -178,7 +178,8 @@ fn pause(elapsed: Duration) -> Duration {
 }
 
 fn tail(stdout: &mut impl Read) -> String {
-    let (mut kept, mut buffer) = (Vec::new(), [0; 8192]);
+    let mut kept = Vec::new();
+    let mut buffer = [0; 8192];
     loop {
         match stdout.read(&mut buffer) {
             Ok(0) => break,

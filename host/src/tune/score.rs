@@ -50,11 +50,10 @@ fn last_place(decimals: u32) -> f64 {
 /// up to half a unit in its last place; where that unit is above 2⁻¹³ of the rest it is added.
 /// (Below it is within the level that the scale itself adds.)
 pub fn records_covered((low, high): (f64, f64), records: u32, decimals: u32) -> u32 {
-    let (range, largest) = (high - low, low.abs().max(high.abs()));
-    let (moved, unit) = (
-        range / f64::from(records) + last_place(decimals),
-        largest.next_up() - largest,
-    );
+    let range = high - low;
+    let largest = low.abs().max(high.abs());
+    let moved = range / f64::from(records) + last_place(decimals);
+    let unit = largest.next_up() - largest;
     let moved = if unit > moved / 8192.0 {
         moved + unit
     } else {
@@ -227,7 +226,8 @@ mod tests {
             let decimals = decimals_needed(high - low, records) + 1;
             let covered = records_covered((low, high), records, decimals);
             let printed = |count: u32| -> f64 {
-                let (whole, part) = (low as i64, f64::from(count) / f64::from(records));
+                let whole = low as i64;
+                let part = f64::from(count) / f64::from(records);
                 let exact = if whole < 0 { 1.0 - part } else { part };
                 let digits = format!("{exact:.*}", decimals as usize);
                 // low + part, digit by digit: no sum in floating point.

@@ -189,7 +189,8 @@ impl Teller {
     /// Tells what is awaited while the server has nothing new: agents, where it says how many have
     /// joined, else the end of the round.
     pub(super) fn waits(&mut self, agreement: &Agreement, have: &Have, joined: Option<u32>) {
-        let (announced, agents) = (agreement.announced, agreement.protocol.agents());
+        let announced = agreement.announced;
+        let agents = agreement.protocol.agents();
         // Before the first frame there is no round.
         let Some(round) = have.frames.checked_sub(1) else {
             return self.tell(Awaited::Begin {

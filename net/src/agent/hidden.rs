@@ -36,7 +36,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             .shared
             .encoding(&mut self.state, numbers)?
             .ok_or(MaskError::NoRelease)?;
-        let (mut behind, masks) = (Vec::new(), self.masks.as_mut().ok_or(MaskError::NoHelper)?);
+        let mut behind = Vec::new();
+        let masks = self.masks.as_mut().ok_or(MaskError::NoHelper)?;
         masks.append(epoch, &encoding, upload, &mut behind)?;
         Ok((&[], behind))
     }

@@ -184,7 +184,8 @@ impl Masks {
             encoding,
             numbers: upload,
         };
-        let (attempts, place) = (&mut self.attempts, &mut Place(self.file.as_deref()));
+        let attempts = &mut self.attempts;
+        let place = &mut Place(self.file.as_deref());
         let used = self
             .key
             .hide(contribution, attempts, place, &mut integers, &mut hidden)?;

@@ -108,7 +108,8 @@ fn replay_in<T: Number, P: Served<T>>(
     folder: &Path,
     terms: &Terms,
 ) -> Result<Replayed, ReplayError> {
-    let (file, shared) = (folder.join(AGENT), P::new(terms)?);
+    let file = folder.join(AGENT);
+    let shared = P::new(terms)?;
     // Missing it would be begun.
     read_bounded(&file, 1 << 30)?;
     let journal = file.with_extension("journal");
@@ -171,7 +172,8 @@ fn replay_in<T: Number, P: Served<T>>(
             what,
         })
     };
-    let (have, stored) = (machine.exchange.have(), known.exchange.have());
+    let have = machine.exchange.have();
+    let stored = known.exchange.have();
     let used = 2 * machine.standing().observations as usize;
     let bits = |agent: &HostAgent<T, P>| {
         agent
@@ -254,7 +256,8 @@ impl Line<'_> {
     }
 
     fn refused(&self) -> impl FnOnce(AgentEnd) -> ReplayError {
-        let (path, line) = (self.path.to_owned(), self.line);
+        let path = self.path.to_owned();
+        let line = self.line;
         move |error| ReplayError::Refused {
             path,
             line,
@@ -282,10 +285,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             } => {
                 let bytes = bytes_of(&bytes)
                     .ok_or_else(|| place.differs("a frame", "hexadecimal digits".into()))?;
-                let (current, expected) = (
-                    round.saturating_add(u32::from(missed)),
-                    self.exchange.have().frames,
-                );
+                let current = round.saturating_add(u32::from(missed));
+                let expected = self.exchange.have().frames;
                 place.same("a frame of round", round.to_string(), expected.to_string())?;
                 let entered = self
                     .enter(&bytes, current, Seal::default())

@@ -110,10 +110,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                     _ => {}
                 }
                 let mut journal = Journal::resume(&path, Mark::default())?;
-                let (agreement, agent) = (
-                    self.shared.agreement().digest().to_string(),
-                    self.standing().agent,
-                );
+                let agreement = self.shared.agreement().digest().to_string();
+                let agent = self.standing().agent;
                 journal.write(&Step::Begin {
                     agreement,
                     agent,
@@ -147,7 +145,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 what: "does not decode, or was cut off",
             });
         };
-        let (agreement, agent) = (self.shared.agreement(), self.standing().agent);
+        let agreement = self.shared.agreement();
+        let agent = self.standing().agent;
         let begun = P::standing(&stored.state).agent;
         if let Some(difference) = differs(file, [begun, agent], &stored.terms, agreement) {
             return Err(AgentEnd::OtherTerms {
@@ -181,11 +180,9 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         log.chunks_exact_mut(T::BYTES)
             .zip(&self.log)
             .for_each(|(bytes, x)| x.write_le(bytes));
-        let (terms, state, exchange) = (
-            self.shared.agreement().digest(),
-            self.state.clone(),
-            self.exchange.clone(),
-        );
+        let terms = self.shared.agreement().digest();
+        let state = self.state.clone();
+        let exchange = self.exchange.clone();
         let stored = Stored {
             terms,
             state,

@@ -130,10 +130,8 @@ impl Line {
         of: &str,
         mut hear: impl FnMut(&str, Bytes),
     ) {
-        let (filter, prefix) = (
-            format!("{}/{way}/{of}", self.base),
-            format!("{}/{way}/", self.base),
-        );
+        let filter = format!("{}/{way}/{of}", self.base);
+        let prefix = format!("{}/{way}/", self.base);
         loop {
             match events.poll().await {
                 Ok(Event::Incoming(Packet::ConnAck(_))) => {
@@ -176,7 +174,9 @@ pub async fn near(listener: TcpListener, broker: Broker) -> Result<(), NoEntropy
     let id = format!("{:016x}", deployment()?);
     let (line, events) = Line::open(&broker, &id);
     let connections = Connections::default();
-    let (reading, known, of) = (line.clone(), connections.clone(), format!("{id}/+"));
+    let reading = line.clone();
+    let known = connections.clone();
+    let of = format!("{id}/+");
     let reader = tokio::spawn(async move {
         let hear = |name: &str, segment| {
             // Of a connection that is over: nobody waits for it.
@@ -193,7 +193,8 @@ pub async fn near(listener: TcpListener, broker: Broker) -> Result<(), NoEntropy
         let name = format!("{id}/{:016x}", deployment()?);
         let (sender, segments) = mpsc::channel(WAITING_MAX);
         connections.all().insert(name.clone(), sender);
-        let (line, connections) = (line.clone(), connections.clone());
+        let line = line.clone();
+        let connections = connections.clone();
         tokio::spawn(async move {
             carry(tcp, segments, &line, "up", &name).await;
             connections.all().remove(&name);
@@ -213,12 +214,10 @@ pub async fn far(to: String, broker: Broker) -> Result<(), NoEntropy> {
         if connections.hand(name, &segment) {
             return;
         }
-        let (line, connections, name, to) = (
-            writing.clone(),
-            connections.clone(),
-            name.to_owned(),
-            to.clone(),
-        );
+        let line = writing.clone();
+        let connections = connections.clone();
+        let name = name.to_owned();
+        let to = to.clone();
         if !Segments::is_first(&segment) || connections.all().len() >= CONNECTIONS_MAX {
             // A stream that this end knows nothing of: it was started again, or there are too many.
             tokio::spawn(async move { line.send("down", &name, Segments::reset()).await });
@@ -260,7 +259,9 @@ async fn carry(
     drop(tcp.set_nodelay(true));
     let start = Instant::now();
     let now = || Millis(start.elapsed().as_millis() as u64);
-    let (mut stream, mut buffer, mut ended) = (Segments::new(now()), vec![0; DATA_MAX], false);
+    let mut stream = Segments::new(now());
+    let mut buffer = vec![0; DATA_MAX];
+    let mut ended = false;
     while !(ended && stream.is_settled()) {
         let wake = stream
             .wake()

@@ -211,11 +211,15 @@ mod tests {
         for seed in 0..40 {
             let mut chance = Stream::from_seed(seed);
             let mut now = Millis(0);
-            let (mut near, mut far) = (Segments::new(now), Segments::new(now));
+            let mut near = Segments::new(now);
+            let mut far = Segments::new(now);
             let data: Vec<u8> = (0..20_000u32).map(|i| ((i * i) >> 5) as u8).collect();
-            let (mut rest, mut ended, mut came, mut over) =
-                (&data[..], false, Vec::<u8>::new(), false);
-            let (mut up, mut down): (Vec<Bytes>, Vec<Bytes>) = (Vec::new(), Vec::new());
+            let mut rest = &data[..];
+            let mut ended = false;
+            let mut came = Vec::<u8>::new();
+            let mut over = false;
+            let mut up: Vec<Bytes> = Vec::new();
+            let mut down: Vec<Bytes> = Vec::new();
             while !(over && near.is_settled()) {
                 now = now.after(20);
                 assert!(now.0 < 3_600_000, "seed {seed}: {} bytes came", came.len());

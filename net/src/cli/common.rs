@@ -90,7 +90,8 @@ pub fn authority(path: &Path) -> Result<Vec<u8>, CliError> {
 /// A certificate and its key, as the arguments name them. If others on this machine may read the
 /// key, that is told.
 pub fn certified(certificate: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Certified> {
-    let (certificate, key) = (certificate?.clone(), key?.clone());
+    let certificate = certificate?.clone();
+    let key = key?.clone();
     let mode = std::fs::metadata(&key)
         .ok()
         .map(|found| found.permissions().mode() & 0o777);

@@ -61,8 +61,10 @@ pub fn execute(arguments: &HelpServe) -> Result<(), CliError> {
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
     let authority = arguments.ca.as_deref().map(common::authority).transpose()?;
-    let (listen, address) = (arguments.listen.clone(), arguments.address.clone());
-    let (delay, linger) = (arguments.delay, arguments.linger);
+    let listen = arguments.listen.clone();
+    let address = arguments.address.clone();
+    let delay = arguments.delay;
+    let linger = arguments.linger;
     let helping = Helping {
         listen,
         address,

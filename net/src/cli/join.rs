@@ -134,10 +134,12 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     let folder = arguments.folder.clone().unwrap_or_else(beside);
     let certified = common::certified(arguments.certificate.as_ref(), arguments.key.as_ref());
     let show = arguments.show_values;
-    let (epsilon_max, delta_max) = (arguments.max_epsilon, arguments.max_delta);
+    let epsilon_max = arguments.max_epsilon;
+    let delta_max = arguments.max_delta;
     let is_seen = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let asked = is_seen.then_some(ask as fn(&str) -> bool);
-    let (evaluations, wait) = (arguments.evaluations, WAIT_MAX);
+    let evaluations = arguments.evaluations;
+    let wait = WAIT_MAX;
     let data = Some(data(arguments)?);
     let joining = Joining {
         invitation,
@@ -376,7 +378,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Runs the command for one point, again if it fails.
 async fn measure(arguments: &Join, query: Query) -> Result<f64, String> {
-    let (mut pause, mut failed) = (Duration::from_secs(1), 0);
+    let mut pause = Duration::from_secs(1);
+    let mut failed = 0;
     loop {
         let error = match once(arguments, &query).await {
             Ok(value) => return Ok(value),
@@ -400,7 +403,8 @@ async fn measure(arguments: &Join, query: Query) -> Result<f64, String> {
 
 /// Runs the command for one point.
 async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
-    let (command, show) = (&arguments.command, arguments.show_values);
+    let command = &arguments.command;
+    let show = arguments.show_values;
     let at = if show {
         format!(" at ({})", at(&query.point, query.named.as_ref()))
     } else {

@@ -80,7 +80,8 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
         epsilon, charges, ..
     } = ledger.spent;
     let chain = history.last().copied().unwrap_or_default();
-    let (frames, delta) = (frames.len(), folder.terms.agreement.announced.delta);
+    let frames = frames.len();
+    let delta = folder.terms.agreement.announced.delta;
     print(&format!(
         "frames {frames}, broadcasts {broadcasts}, charges {charges}, ε {epsilon:.3} at δ = {delta:.2e}\nchain {chain}\n"
     ))?;
@@ -103,7 +104,8 @@ fn replay_helper(folder: &Path) -> Result<(), CliError> {
         .and_then(|folder| folder.books())
         .map_err(CliError::failure)?;
     let (answers, charges, spent) = books.map_or((0, 0, String::new()), |(answers, ledger)| {
-        let (spent, delta) = (ledger.spent, ledger.terms.delta);
+        let spent = ledger.spent;
+        let delta = ledger.terms.delta;
         (
             answers,
             spent.charges,

@@ -182,11 +182,9 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let cost = Cost::of(&agreement.protocol)
         .map_err(CliError::failure)?
         .ok_or_else(unprotected)?;
-    let (delta, most, releases) = (
-        agreement.announced.delta,
-        agreement.announced.epsilon_max,
-        cost.releases(),
-    );
+    let delta = agreement.announced.delta;
+    let most = agreement.announced.epsilon_max;
+    let releases = cost.releases();
     let tight = cost.tight(releases).map_err(CliError::failure)?;
     let epsilon = |delta| cost.epsilon(releases, delta).map_err(CliError::failure);
     let between = |delta| {

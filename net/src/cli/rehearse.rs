@@ -73,7 +73,8 @@ pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
             )));
         }
     }
-    let (deaths, device) = (arguments.deaths.clone(), arguments.device.clone());
+    let deaths = arguments.deaths.clone();
+    let device = arguments.device.clone();
     let options = Options {
         chaos: arguments.chaos,
         deadline: arguments.deadline,

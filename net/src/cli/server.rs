@@ -166,10 +166,8 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         }),
         linger: arguments.linger,
     };
-    let (address, path) = (
-        folder.address().map_err(CliError::failure)?,
-        folder.path().display(),
-    );
+    let address = folder.address().map_err(CliError::failure)?;
+    let path = folder.path().display();
     let agents = folder.terms.agreement.protocol.agents();
     note(&format!(
         "serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"
@@ -279,8 +277,8 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
                     "--method and --set are for scenarios: a campaign is made of its space",
                 ));
             }
-            let (deadline_ms, may_close_early) =
-                (arguments.deadline.as_millis() as u64, arguments.close_early);
+            let deadline_ms = arguments.deadline.as_millis() as u64;
+            let may_close_early = arguments.close_early;
             let announced = Announced {
                 epsilon_max: None,
                 delta: 0.0,
@@ -378,10 +376,8 @@ fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliE
 
 /// The δ that is announced. If it is not the scenario's, that is told.
 fn announced_delta(scenario: &Scenario) -> f64 {
-    let (delta, announced) = (
-        scenario.privacy.delta,
-        scenario.privacy.announced_delta(scenario.federation.agents),
-    );
+    let delta = scenario.privacy.delta;
+    let announced = scenario.privacy.announced_delta(scenario.federation.agents);
     if announced != delta {
         note(&format!(
             "δ = {}, which is 1/(10 N): the scenario sets no privacy.delta, and the {} of simulations is too large to be served",
@@ -458,8 +454,9 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
             }
         };
         enrolment::invite(folder.path(), slot, token.as_ref(), offer).map_err(CliError::failure)?;
-        let (address, deployment, terms) =
-            (address.clone(), agreement.deployment, folder.terms.digest());
+        let address = address.clone();
+        let deployment = agreement.deployment;
+        let terms = folder.terms.digest();
         let pins = pins.into();
         let line = format!(
             "{}\n",
@@ -480,14 +477,16 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
         }
     }
     if let Some(out) = &arguments.out {
-        let (first, count) = (arguments.agents.start, arguments.agents.len());
+        let first = arguments.agents.start;
+        let count = arguments.agents.len();
         let out = out.display();
         note(&format!(
             "{count} invitations in {out}; a site says: sordino join @{out}/{first}.txt --command '…'"
         ));
     }
     if folder.terms.authority.is_some() {
-        let (first, run) = (arguments.agents.start, agreement.deployment);
+        let first = arguments.agents.start;
+        let run = agreement.deployment;
         note(&format!(
             "the certificate of agent {first} needs the URI {}",
             authority::name_of(run, first)

@@ -122,7 +122,8 @@ pub struct Revoke {
 
 /// Shuts an agent out.
 pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
-    let (path, agent) = (&arguments.folder, arguments.agent);
+    let path = &arguments.folder;
+    let agent = arguments.agent;
     let terms = match HelpFolder::is_one(path) {
         true => {
             let folder = HelpFolder::open(path).map_err(CliError::failure)?;

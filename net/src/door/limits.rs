@@ -58,15 +58,11 @@ impl Limits {
 
     /// How many files this process may open, after raising its limit as far as these limits need.
     pub fn handles(&self) -> u64 {
-        let (now, wanted) = (
-            getrlimit(Resource::Nofile),
-            self.connections as u64 + HANDLES_KEPT,
-        );
+        let now = getrlimit(Resource::Nofile);
+        let wanted = self.connections as u64 + HANDLES_KEPT;
         // None is no limit.
-        let (soft, hard) = (
-            now.current.unwrap_or(u64::MAX),
-            now.maximum.unwrap_or(u64::MAX),
-        );
+        let soft = now.current.unwrap_or(u64::MAX);
+        let hard = now.maximum.unwrap_or(u64::MAX);
         let raised = wanted.min(hard);
         if soft >= raised {
             return soft;
@@ -86,7 +82,8 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let (patience, wait_max) = (Duration::from_secs(20), Duration::from_secs(30));
+        let patience = Duration::from_secs(20);
+        let wait_max = Duration::from_secs(30);
         let session = Duration::from_secs(3600);
         Limits {
             connections: 20_000,

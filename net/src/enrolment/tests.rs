@@ -21,7 +21,8 @@ fn mended_a_revocation_holds_whatever_is_broken() {
             .enrol(slot, &[slot as u8; 16], key(slot as u8))
             .unwrap();
     }
-    let (invitations, revoked) = (folder.join(INVITATIONS), folder.join(REVOKED));
+    let invitations = folder.join(INVITATIONS);
+    let revoked = folder.join(REVOKED);
     let whole = std::fs::read_to_string(&invitations).unwrap();
     std::fs::write(&invitations, format!("{whole}no line\n")).unwrap();
     revoke(&folder, 1).unwrap();
@@ -147,16 +148,14 @@ fn an_invitation_ends_and_one_made_again_takes_the_slot_once() {
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
     let enrolment = Enrolment::open(&folder).unwrap();
-    let (until, again) = (
-        Offer {
-            until: Some(1000),
-            ..Offer::default()
-        },
-        Offer {
-            again: true,
-            ..Offer::default()
-        },
-    );
+    let until = Offer {
+        until: Some(1000),
+        ..Offer::default()
+    };
+    let again = Offer {
+        again: true,
+        ..Offer::default()
+    };
     invite(&folder, 0, Some(&[1; 16]), until).unwrap();
     invite(&folder, 1, Some(&[2; 16]), until).unwrap();
     assert_eq!(enrolment.enrol_at(0, &[1; 16], key(1), None, 1000), Ok(()));

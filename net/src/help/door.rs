@@ -129,7 +129,8 @@ async fn terms(
     Extension(Caller(caller)): Extension<Caller>,
     body: Bytes,
 ) -> Response {
-    let (gate, bind) = (door.gate.clone(), door.bind.clone());
+    let gate = door.gate.clone();
+    let bind = door.bind.clone();
     let caller = match caller {
         Ok(caller) => caller,
         Err(reason) => return (StatusCode::FORBIDDEN, reason).into_response(),
@@ -241,11 +242,9 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: HelpDoor) {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (acceptor, app, gate) = (
-            TlsAcceptor::from(shown.borrow().clone()),
-            app.clone(),
-            gate.clone(),
-        );
+        let acceptor = TlsAcceptor::from(shown.borrow().clone());
+        let app = app.clone();
+        let gate = gate.clone();
         tokio::spawn(async move {
             let _permit = permit;
             // Who is no party of TLS is told nothing.

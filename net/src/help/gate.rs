@@ -141,10 +141,8 @@ mod tests {
 
     #[test]
     fn a_token_makes_the_first_leader_and_nothing_makes_a_second() {
-        let (token, [first, second]) = (
-            [7; 16],
-            ["ab", "cd"].map(|byte| LedBy::Key(byte.repeat(32).parse().unwrap())),
-        );
+        let token = [7; 16];
+        let [first, second] = ["ab", "cd"].map(|byte| LedBy::Key(byte.repeat(32).parse().unwrap()));
         let gate = Gate::new(Admits::Token(token), None);
         assert!(
             gate.admits(&first, Some(token))

@@ -77,11 +77,9 @@ impl Line {
     ) -> Result<Self, IdentityError> {
         let link = Link::new(address, deployment, identity.client(pins)?, WAIT);
         let known: Vec<String> = pins.iter().map(Fingerprint::to_string).collect();
-        let (run, address, told) = (
-            format!("{deployment:016x}"),
-            address.to_owned(),
-            Told::default(),
-        );
+        let run = format!("{deployment:016x}");
+        let address = address.to_owned();
+        let told = Told::default();
         Ok(Line {
             link,
             run,
@@ -189,7 +187,9 @@ impl Line {
         question: &Question,
         keys: impl Fn(&[u32]) -> Vec<(u32, MaskKey)>,
     ) -> Result<Bytes, LineError> {
-        let (asked, mut waits, mut again) = (json(question)?, Waits::new(&self.address), false);
+        let asked = json(question)?;
+        let mut waits = Waits::new(&self.address);
+        let mut again = false;
         loop {
             match self.told_and_asked(question, &asked, &keys).await {
                 Ok(answer) => return Ok(answer),

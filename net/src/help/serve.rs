@@ -94,7 +94,8 @@ fn plan(terms: &Terms) -> Result<HelperPlan, Refused> {
 impl Office {
     /// Opens everything that belongs to these terms.
     fn desk(&self, terms: &Terms) -> Result<System, Refused> {
-        let (plan, agreement) = (plan(terms)?, &terms.agreement);
+        let plan = plan(terms)?;
+        let agreement = &terms.agreement;
         let unusable = |error: HelpFolderError| Refused::Unusable(error.to_string());
         let agents = agreement.protocol.agents();
         let charged = sordino_host::ledger::Terms {
@@ -115,16 +116,12 @@ impl Office {
         create_privately(&path, b"")?;
         let ledger = Ledger::open_secret(&path, &charged, &options).map_err(HelperError::from)?;
         ledger.notes().iter().for_each(|told| note(told));
-        let (keep, stored) = (
-            Kept(self.folder.path().join(ANSWERS)),
-            self.folder.answers().map_err(unusable)?,
-        );
+        let keep = Kept(self.folder.path().join(ANSWERS));
+        let stored = self.folder.answers().map_err(unusable)?;
         let sources = SystemSources::new().map_err(HelperError::from)?;
         let helper = Helper::open(plan, Vec::new(), sources, ledger, keep, stored.as_deref())?;
-        let (secret, known) = (
-            self.folder.masks().map_err(unusable)?,
-            self.folder.agents().map_err(unusable)?,
-        );
+        let secret = self.folder.masks().map_err(unusable)?;
+        let known = self.folder.agents().map_err(unusable)?;
         Desk::new(
             secret,
             helper,
@@ -250,7 +247,9 @@ pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
     };
     let listener = TcpListener::bind(&helping.listen).await.map_err(listen)?;
     let url = folder.set_address(helping.address.as_ref().unwrap_or(&helping.listen))?;
-    let (leader, terms, key) = (folder.leader()?, folder.terms()?, folder.mask_key()?);
+    let leader = folder.leader()?;
+    let terms = folder.terms()?;
+    let key = folder.mask_key()?;
     let present = folder
         .identity
         .fingerprint()
@@ -283,11 +282,13 @@ pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
         "helping at {}; agents are told the key {key}, and may ask you for it",
         url.address
     ));
-    let (over, office) = (office.is_done(), Arc::new(Mutex::new(office)));
+    let over = office.is_done();
+    let office = Arc::new(Mutex::new(office));
     let (ends, mut ended) = mpsc::channel(16);
     let at = path.to_owned();
     let bind: door::Bind = Box::new(move |leader| Ok(HelpFolder::bind(&at, leader)?));
-    let (bind, delay) = (Arc::new(Mutex::new(bind)), helping.delay);
+    let bind = Arc::new(Mutex::new(bind));
+    let delay = helping.delay;
     let door = HelpDoor {
         gate,
         bind,

@@ -48,7 +48,8 @@ impl CampaignParty {
     }
 
     fn of(terms: &Terms, campaign: Campaign) -> Arc<Self> {
-        let (agreement, points) = (terms.agreement.clone(), terms.candidates.clone());
+        let agreement = terms.agreement.clone();
+        let points = terms.candidates.clone();
         Arc::new(CampaignParty {
             agreement,
             campaign,
@@ -169,10 +170,8 @@ impl Served<f64> for CampaignParty {
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError> {
-        let (context, plan) = (
-            self.campaign.context().clone(),
-            self.campaign.protocol().plan(),
-        );
+        let context = self.campaign.context().clone();
+        let plan = self.campaign.protocol().plan();
         Ok(Population::new(context, plan)
             .map_err(ServerError::from)?
             .that_sends_sums())

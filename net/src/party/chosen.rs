@@ -122,7 +122,8 @@ impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
 
     /// The rounds of the epoch whose frame was taken last; nothing before the first.
     fn epoch(&self, frames: u32) -> Option<(u32, u32)> {
-        let (epoch, protocol) = (frames.checked_sub(1)?, &self.agreement.protocol);
+        let epoch = frames.checked_sub(1)?;
+        let protocol = &self.agreement.protocol;
         Some((
             epoch
                 .checked_sub(1)
@@ -133,7 +134,8 @@ impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
 
     /// Whether a release may be these numbers.
     fn admits(&self, numbers: &[T]) -> Result<(), ChosenError> {
-        let (protocol, len) = (&self.agreement.protocol, numbers.len());
+        let protocol = &self.agreement.protocol;
+        let len = numbers.len();
         let bad = numbers.iter().filter(|x| !x.to_f64().is_finite()).count();
         let fits = match protocol {
             Protocol::Own(_) => len <= protocol.released_len(),
@@ -206,7 +208,9 @@ impl<T: Number, V: Chooser + 'static> Party<T> for Chosen<T, V> {
     }
 
     fn fresh(&self, agent: u32, seed: RunSeed) -> KeptChoices<T> {
-        let (asked, released, message) = (None, None, Vec::new());
+        let asked = None;
+        let released = None;
+        let message = Vec::new();
         KeptChoices {
             agent,
             seed,
@@ -305,7 +309,8 @@ impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
 
     /// What it measures next.
     fn choose(&self) -> Result<u32, ChosenError> {
-        let (ground, log) = (&self.party.ground, self.observed_so_far());
+        let ground = &self.party.ground;
+        let log = self.observed_so_far();
         let round = self.party.round(self.state.observations);
         let broadcast = self.told(round);
         let sight = Sight {
@@ -318,10 +323,8 @@ impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
         if round == 0 {
             return Ok(initial(self.state.seed, &sight));
         }
-        let (candidate, count) = (
-            self.party.chooser.next(&sight, &mut self.coins(round)),
-            ground.count(),
-        );
+        let candidate = self.party.chooser.next(&sight, &mut self.coins(round));
+        let count = ground.count();
         if candidate < count {
             Ok(candidate)
         } else {
@@ -336,13 +339,16 @@ impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
     /// What it sends when these are its observations, the last ones of an epoch. The coins of the
     /// round go on behind those of its query.
     fn message(&self, log: &[(u32, f64)]) -> Result<Vec<T>, ChosenError> {
-        let (party, expected) = (self.party, self.party.agreement.protocol.upload_len());
+        let party = self.party;
+        let expected = self.party.agreement.protocol.upload_len();
         if !self.state.gives || expected == 0 {
             return Ok(Vec::new());
         }
-        let (ground, agent) = (&party.ground, self.state.agent);
+        let ground = &party.ground;
+        let agent = self.state.agent;
         let round = party.round((log.len() as u32).saturating_sub(1));
-        let (broadcast, mut coins) = (self.told(round), self.coins(round));
+        let broadcast = self.told(round);
+        let mut coins = self.coins(round);
         let sight = Sight {
             ground,
             agent,
@@ -365,10 +371,8 @@ impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
             .into_iter()
             .map(T::from_f64)
             .collect();
-        let (len, bad) = (
-            message.len(),
-            message.iter().filter(|x| !x.to_f64().is_finite()).count(),
-        );
+        let len = message.len();
+        let bad = message.iter().filter(|x| !x.to_f64().is_finite()).count();
         let admissible = len == expected && bad == 0;
         if admissible {
             Ok(message)
@@ -387,7 +391,8 @@ impl<T: Number, V: Chooser + 'static> Member<T> for Choosing<'_, T, V> {
     type Error = ChosenError;
 
     fn enter(&mut self, frame: Frame<'_, T>) -> Result<(), ChosenError> {
-        let (taken, epochs) = (self.state.frames, self.party.agreement.protocol.epochs());
+        let taken = self.state.frames;
+        let epochs = self.party.agreement.protocol.epochs();
         if taken > epochs || (taken == 0) != (frame == Frame::Start) {
             return Err(ChosenError::Frame {
                 taken,
@@ -423,10 +428,8 @@ impl<T: Number, V: Chooser + 'static> Member<T> for Choosing<'_, T, V> {
             .asked
             .filter(|_| value.to_f64().is_finite())
             .ok_or(refused.clone())?;
-        let (place, made) = (
-            2 * self.state.observations as usize,
-            self.state.observations + 1,
-        );
+        let place = 2 * self.state.observations as usize;
+        let made = self.state.observations + 1;
         let mut log = self.observed_so_far();
         log.push((candidate, value.to_f64()));
         let message = if self.is_due(made) {

@@ -32,10 +32,8 @@ impl<T: Number> Draws<T> {
     /// **Errors**: none for terms that [`Served::new`] admitted.
     pub fn public(&self) -> Result<Public<'_, T>, TermsError> {
         let DrawsProtocol { config, features } = &self.protocol;
-        let (dim, count) = (
-            self.agreement.dim as usize,
-            config.parameters().feature_count as usize,
-        );
+        let dim = self.agreement.dim as usize;
+        let count = config.parameters().feature_count as usize;
         let features = features.map(dim, count, &self.features)?;
         let rows = Some(CandidateRows {
             features: &self.feature_rows,
@@ -76,7 +74,8 @@ impl<T: Number> Party<T> for Draws<T> {
     }
 
     fn standing(state: &AgentState) -> Standing {
-        let (agent, observations) = (state.agent(), state.observations());
+        let agent = state.agent();
+        let observations = state.observations();
         Standing {
             agent,
             observations,
@@ -119,7 +118,8 @@ impl<T: Number> Served<T> for Draws<T> {
             .draws()
             .ok_or(TermsError::Method)?
             .clone();
-        let (p, dim) = (protocol.config.parameters(), agreement.dim as usize);
+        let p = protocol.config.parameters();
+        let dim = agreement.dim as usize;
         let count = p.feature_count as usize;
         terms.bounded()?;
         let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();

@@ -75,7 +75,8 @@ impl<T: Number> Party<T> for Prior<T> {
 
     fn standing(state: &KeptMember<T>) -> Standing {
         let agent = state.member.agent();
-        let (index, observations) = (agent.agent(), agent.observations());
+        let index = agent.agent();
+        let observations = agent.observations();
         Standing {
             agent: index,
             observations,
@@ -134,7 +135,8 @@ impl<T: Number> Served<T> for Prior<T> {
     type Hosted = Population<T, Arc<Self>>;
 
     fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
-        let (agreement, dim) = (terms.agreement.clone(), terms.agreement.dim as usize);
+        let agreement = terms.agreement.clone();
+        let dim = terms.agreement.dim as usize;
         let Protocol::Prior(protocol) = agreement.protocol.clone() else {
             return Err(TermsError::Method);
         };

@@ -46,7 +46,8 @@ impl<T: Number> Served<T> for Voting<T> {
         };
         terms.bounded()?;
         let voter = Voter::of(vote).ok_or(TermsError::Method)?;
-        let (ground, ballot) = (ground::<T>(terms, vote)?, Arc::new(vote.ballot.clone()));
+        let ground = ground::<T>(terms, vote)?;
+        let ballot = Arc::new(vote.ballot.clone());
         Ok(Chosen::of(
             terms.agreement.clone(),
             ground,
@@ -61,11 +62,9 @@ impl<T: Number> Served<T> for Voting<T> {
 
 /// What all parties know, in the format of the agents, as the simulator has it.
 fn ground<T: Number>(terms: &Terms, vote: &VoteProtocol) -> Result<Ground, TermsError> {
-    let (dim, p, public) = (
-        terms.agreement.dim as usize,
-        vote.ballot.parameters(),
-        &vote.features,
-    );
+    let dim = terms.agreement.dim as usize;
+    let p = vote.ballot.parameters();
+    let public = &vote.features;
     let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
     Candidates::list(&points, dim)?;
     let rows: Vec<T> = match p.own_draw {

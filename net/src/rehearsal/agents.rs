@@ -49,13 +49,17 @@ pub(super) fn all<T: Number, P: Party<T>>(
     folder: Option<PathBuf>,
     first: u32,
 ) -> Result<Agents, RehearsalError> {
-    let (agreement, free) = (shared.agreement(), Arc::new(Semaphore::new(ENROLLING_MAX)));
-    let (pins, deployment) = ([place.identity.fingerprint()?], agreement.deployment);
+    let agreement = shared.agreement();
+    let free = Arc::new(Semaphore::new(ENROLLING_MAX));
+    let pins = [place.identity.fingerprint()?];
+    let deployment = agreement.deployment;
     let mut agents = JoinSet::new();
     for agent in first..agreement.protocol.agents() {
-        let (tls, address) = (Identity::generate()?.client(&pins)?, place.address.clone());
+        let tls = Identity::generate()?.client(&pins)?;
+        let address = place.address.clone();
         let line = move || Link::new(&address, deployment, tls.clone(), Duration::from_secs(10));
-        let (free, deaths) = (free.clone(), place.deaths.clone());
+        let free = free.clone();
+        let deaths = place.deaths.clone();
         let seat = Seat {
             shared: shared.clone(),
             run: run.clone(),
@@ -70,7 +74,8 @@ pub(super) fn all<T: Number, P: Party<T>>(
             let enrolled = enrol(&mut line(), agent, public.as_ref()).await;
             enrolled.map_err(|error| RehearsalError::Enrol { agent, error })?;
             drop(permit);
-            let (mut lives, mut died) = (Stream::from_seed(u64::from(agent)), 0);
+            let mut lives = Stream::from_seed(u64::from(agent));
+            let mut died = 0;
             loop {
                 let life = seat.live(masks.take(), line());
                 if seat.folder.is_none() {
@@ -125,7 +130,8 @@ impl<T: Number, P: Party<T>> Seat<T, P> {
         let mut party =
             HostAgent::open(&self.shared, agent, self.run.seed, file).map_err(failed)?;
         party.mask(masks);
-        let (world, objective) = (self.run.clone(), &self.run.objective);
+        let world = self.run.clone();
+        let objective = &self.run.objective;
         party.watch(move |candidate, number| {
             [
                 world.objective.observe(agent, candidate, number),

@@ -43,7 +43,8 @@ fn rounds_max(protocol: &CampaignProtocol) -> usize {
 /// What the site of a rehearsal is given, if a device has memory for it and room in its answers.
 fn site(campaign: &Campaign, seed: u64) -> Result<provision::Site, ProvisionError> {
     let site = provision::Site::new(campaign, seed, true)?;
-    let (rounds, most) = (campaign.protocol().rounds, rounds_max(campaign.protocol()));
+    let rounds = campaign.protocol().rounds;
+    let most = rounds_max(campaign.protocol());
     if rounds as usize > most {
         return Err(ProvisionError::Rounds { rounds, most });
     }
@@ -67,7 +68,8 @@ pub fn write<T: Scalar>(
         address: format!("{HOST}:{port}"),
         ..invitation.clone()
     };
-    let (run, observations) = (&context.run, log_len(&context.config) / 2);
+    let run = &context.run;
+    let observations = log_len(&context.config) / 2;
     let campaign = match &terms.agreement.protocol {
         Protocol::Campaign(_) => Some(terms.rehearsed()?),
         _ => None,

@@ -67,8 +67,11 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         deadline_ms: u64,
         (offer, second): (Offer<'r, T>, Option<Second>),
     ) -> Self {
-        let (epoch, asked, steps, uploads, times) =
-            (None, None, VecDeque::new(), Vec::new(), Vec::new());
+        let epoch = None;
+        let asked = None;
+        let steps = VecDeque::new();
+        let uploads = Vec::new();
+        let times = Vec::new();
         Network {
             method,
             protocol,
@@ -149,7 +152,8 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         let count = self.protocol.agents() as usize;
         let (frame, chain) = self.rounds.frame(epoch, 0, numbers)?;
         (self.offer)(&frame, numbers)?;
-        let (start, slots) = (Instant::now(), steps_max(self.protocol));
+        let start = Instant::now();
+        let slots = steps_max(self.protocol);
         let mut steps = vec![
             (
                 vec![Digest::default(); count],
@@ -157,8 +161,8 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
             );
             slots
         ];
-        let (mut incoming, uploads) =
-            (vec![T::ZERO; self.protocol.upload_len()], &mut self.uploads);
+        let mut incoming = vec![T::ZERO; self.protocol.upload_len()];
+        let uploads = &mut self.uploads;
         uploads.clear();
         self.rounds
             .announce(epoch, 0, frame, chain, self.deadline_ms, true)?;

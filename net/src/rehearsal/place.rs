@@ -64,7 +64,8 @@ impl Place {
             .await
             .map_err(RehearsalError::Listen)?;
         let mut address = listener.local_addr().map_err(RehearsalError::Listen)?;
-        let (cuts, mut between) = (Arc::new(AtomicU64::new(0)), JoinSet::new());
+        let cuts = Arc::new(AtomicU64::new(0));
+        let mut between = JoinSet::new();
         if options.chaos {
             address = cut(&mut between, address, cuts.clone()).await?;
         }
@@ -85,7 +86,8 @@ impl Place {
         for slot in 0..terms.agreement.protocol.agents() {
             enrolment.admit(slot, &token(slot));
         }
-        let (address, deaths) = (address.to_string(), Arc::new(AtomicU64::new(0)));
+        let address = address.to_string();
+        let deaths = Arc::new(AtomicU64::new(0));
         let identity = Identity::generate()?;
         let place = Place {
             identity,
@@ -141,8 +143,10 @@ impl Place {
         slot: u32,
         helper: Option<MaskKey>,
     ) -> Result<Invitation, RehearsalError> {
-        let (address, deployment) = (self.address.clone(), terms.agreement.deployment);
-        let (pins, token) = (vec![self.identity.fingerprint()?], Some(token(slot)));
+        let address = self.address.clone();
+        let deployment = terms.agreement.deployment;
+        let pins = vec![self.identity.fingerprint()?];
+        let token = Some(token(slot));
         Ok(Invitation {
             address,
             deployment,

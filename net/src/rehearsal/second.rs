@@ -93,7 +93,8 @@ impl Second {
         let Some(plan) = shares::plan(agreement).map_err(Refused::from)? else {
             return Ok(None);
         };
-        let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
+        let agents = agreement.protocol.agents();
+        let numbers = agreement.protocol.upload_len();
         let sources = SimulatedSources::of_helper(base.run.seed);
         let helper = Helper::open(
             plan.clone(),
@@ -147,7 +148,8 @@ impl Second {
             .begun(Some(&TOKEN), &terms.to_bytes()?.into())
             .await
             .map_err(LineError::from)?;
-        let (run, enrolment) = (agreement.digest(), place.enrolment.clone());
+        let run = agreement.digest();
+        let enrolment = place.enrolment.clone();
         Ok(Some(Second {
             line,
             key,

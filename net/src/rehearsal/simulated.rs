@@ -90,7 +90,8 @@ impl<T: Number> Simulated<T> for Prior<T> {
         run: Arc<RunContext<T>>,
         shared: Arc<ScenarioContext<T>>,
     ) -> Result<Arc<PriorContext<T>>, DriverError> {
-        let (dim, objective) = (shared.dim(), run.objective.clone());
+        let dim = shared.dim();
+        let objective = run.objective.clone();
         let landmarks = landmarks(scenario, dim);
         let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?
             .ok_or(DriverError::NoPlan(method))?;

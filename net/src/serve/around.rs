@@ -39,7 +39,8 @@ impl Around<'_> {
         party: &P,
         (round, frame): (u32, &[u8]),
     ) -> Result<Offered, ServeError> {
-        let (folder, mut released) = (self.folder, Vec::new());
+        let folder = self.folder;
+        let mut released = Vec::new();
         for (round, frame) in (0..).zip(folder.frames()?) {
             let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
             let (header, payload) = decoded.map_err(|error| FolderError::Frame { round, error })?;
@@ -65,11 +66,10 @@ impl Around<'_> {
     pub(super) async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
         // Nothing is announced yet, whatever was kept before a restart.
         self.offer.send_replace(Some(Offered::default()));
-        let (begin, agents) = (
-            self.serving.begin,
-            self.folder.terms.agreement.protocol.agents(),
-        );
-        let (mut told, mut told_broken) = (None, false);
+        let begin = self.serving.begin;
+        let agents = self.folder.terms.agreement.protocol.agents();
+        let mut told = None;
+        let mut told_broken = false;
         let waited = rounds.wait(|| {
             // Who was shut out meanwhile neither counts nor is waited for.
             if let Err(error) = self.enrolment.refresh()
@@ -77,7 +77,8 @@ impl Around<'_> {
             {
                 progress::note(&chain(&error));
             }
-            let (joined, revoked) = (self.enrolment.count() as u32, self.enrolment.shut_out() as u32);
+            let joined = self.enrolment.count() as u32;
+            let revoked = self.enrolment.shut_out() as u32;
             let needed = begin.joined(agents, revoked);
             let left = begin.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).filter(|left| !left.is_zero());
             if joined >= needed && left.is_none() {
@@ -108,7 +109,8 @@ impl Around<'_> {
         chain: Digest,
         was_over: bool,
     ) -> Result<(), ServeError> {
-        let (folder, all) = (self.folder, self.serving.linger);
+        let folder = self.folder;
+        let all = self.serving.linger;
         // Agents of a federation that was over long ago are gone.
         let linger = all
             .saturating_sub(folder.since_the_last()?)
@@ -119,10 +121,8 @@ impl Around<'_> {
                 "all rounds were over when this server started: it stays for the rest of --linger, {left}"
             ));
         }
-        let (linger, early) = (
-            linger.as_millis() as u64,
-            folder.terms.agreement.announced.may_close_early,
-        );
+        let linger = linger.as_millis() as u64;
+        let early = folder.terms.agreement.announced.may_close_early;
         rounds.announce(round, attempt, frame, chain, linger, early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);
         rounds.need(0);

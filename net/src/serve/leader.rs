@@ -223,7 +223,8 @@ impl Leader {
     /// **Errors**: [`LeaderError`].
     pub async fn of(folder: &Folder, serving: &Serving) -> Result<Option<Self>, LeaderError> {
         let agreement = &folder.terms.agreement;
-        let (trust, named) = (shares::trust(&agreement.protocol), serving.helper.as_ref());
+        let trust = shares::trust(&agreement.protocol);
+        let named = serving.helper.as_ref();
         let Some(plan) = shares::plan(agreement)?.filter(|_| trust == Trust::TwoServers) else {
             return if named.is_some() {
                 Err(LeaderError::Unused)
@@ -280,8 +281,10 @@ impl Leader {
         };
         write(&path, &known)?;
         let asked = read(&folder.path().join(ASKED))?;
-        let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
-        let (run, folder) = (agreement.digest(), folder.path().to_owned());
+        let agents = agreement.protocol.agents();
+        let numbers = agreement.protocol.upload_len();
+        let run = agreement.digest();
+        let folder = folder.path().to_owned();
         Ok(Some(Leader {
             plan,
             line,

@@ -31,10 +31,8 @@ impl Difference {
         if then == now {
             return None;
         }
-        let (before, after) = (
-            serde_json::to_value(then).ok(),
-            serde_json::to_value(now).ok(),
-        );
+        let before = serde_json::to_value(then).ok();
+        let after = serde_json::to_value(now).ok();
         let found = before
             .zip(after)
             .and_then(|(before, after)| within(&before, &after, String::new()));
@@ -157,7 +155,8 @@ mod tests {
         let of = |then, now| {
             Difference::of_authorities([then, now]).map(|found| (found.then, found.now))
         };
-        let (a, b): (&[u8], &[u8]) = (b"a", b"b");
+        let a: &[u8] = b"a";
+        let b: &[u8] = b"b";
         assert_eq!((of(None, None), of(Some(a), Some(a))), (None, None));
         let (then, now) = of(None, Some(a)).unwrap();
         assert_eq!((then.as_str(), now.starts_with("SHA-256 ")), ("none", true));

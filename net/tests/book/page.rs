@@ -33,7 +33,9 @@ impl Line {
 /// `$ ` are commands.
 pub fn lines(text: &str) -> Vec<Line> {
     let mut found: Vec<Line> = Vec::new();
-    let (mut language, mut heading, mut block) = (None::<&str>, "", None::<&str>);
+    let mut language = None::<&str>;
+    let mut heading = "";
+    let mut block = None::<&str>;
     let mut is_open = false;
     for (index, line) in text.lines().enumerate() {
         if let Some(fence) = line.strip_prefix("```") {

@@ -48,7 +48,8 @@ pub(super) struct Site {
 
 impl Site {
     pub(super) fn new(name: &str) -> Site {
-        let (place, key) = (Place::new(name), KeyPair::generate().unwrap());
+        let place = Place::new(name);
+        let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params
@@ -111,7 +112,8 @@ const RUN: u64 = 0x0123_4567_89ab_cdef;
 
 #[test]
 fn a_certificate_is_one_agent_of_one_federation_or_nobody() {
-    let (site, foreign) = (Site::new("site"), Site::new("foreign"));
+    let site = Site::new("site");
+    let foreign = Site::new("foreign");
     let ours = authority(&site.ca(), RUN, 5);
     let now = UnixTime::now();
     let judged = |certified: &Certified| ours.slot(&chain(certified), now);
@@ -339,7 +341,8 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
             "60s",
         ];
         let federation = Federation::new("book", 2, 3, &more);
-        let (server, server_began) = (federation.serve(), std::time::Instant::now());
+        let server = federation.serve();
+        let server_began = std::time::Instant::now();
         let invitation = federation.invite().remove(0);
         // Nobody waits for the other one, from the next round on: neither at a deadline nor in the
         // end.
@@ -404,7 +407,8 @@ fn joining(federation: &Federation, invitation: &Invitation, certified: Certifie
 #[test]
 fn agents_with_certificates_take_part_and_others_are_told_why_not() {
     bounded(|| {
-        let (site, foreign) = (Site::new("pki"), Site::new("other-pki"));
+        let site = Site::new("pki");
+        let foreign = Site::new("other-pki");
         let ca = site.ca().display().to_string();
         let more = [
             "--ca",
@@ -423,7 +427,8 @@ fn agents_with_certificates_take_part_and_others_are_told_why_not() {
                 .iter()
                 .all(|invitation| invitation.token.is_none())
         );
-        let (run, runtime) = (invitations[0].deployment, runtime());
+        let run = invitations[0].deployment;
+        let runtime = runtime();
         let plain = |_: &mut CertificateParams| {};
         let take = |joining| {
             runtime.block_on(async {
@@ -540,7 +545,8 @@ fn a_renewed_certificate_is_the_same_agent_and_a_revoked_slot_is_nobody() {
         );
         let mut server = federation.serve();
         let invitation = federation.invite().remove(1);
-        let (run, runtime) = (invitation.deployment, runtime());
+        let run = invitation.deployment;
+        let runtime = runtime();
         let plain = |_: &mut CertificateParams| {};
         let once = |file: &str, rounds: usize| {
             let certified = site.sign(file, &[name_of(run, 1)], plain);

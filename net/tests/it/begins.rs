@@ -114,7 +114,8 @@ fn mended3_a_release_below_the_public_minimum_is_held() {
             &federation,
             "is held: 1 of at least 2 agents have answered; nothing is released or charged",
         );
-        let (before, said) = (frames(&federation), federation.replay());
+        let before = frames(&federation);
+        let said = federation.replay();
         assert!(before < 6, "too late to be held: {}", federation.heard());
         std::thread::sleep(SEVERAL_DEADLINES);
         server.kill();

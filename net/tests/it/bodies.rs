@@ -182,10 +182,8 @@ fn random_requests_over_tls_leave_the_server_alive_and_its_memory_flat() {
         let asked = std::env::var("SORDINO_BODIES")
             .ok()
             .map(|count| count.parse::<u32>().unwrap());
-        let (most, time) = (
-            asked.unwrap_or(OUTSIDE),
-            asked.map_or(TIME, |_| Duration::MAX),
-        );
+        let most = asked.unwrap_or(OUTSIDE);
+        let time = asked.map_or(TIME, |_| Duration::MAX);
         let (sent, before, after) = runtime().block_on(async {
             let (header, agreement) = honest(&hostile).await;
             let honest = upload(header, agreement.protocol.upload_len());
@@ -214,7 +212,8 @@ async fn random_requests(
     most: u32,
     time: Duration,
 ) -> u32 {
-    let (run, start) = (hostile.run(), Instant::now());
+    let run = hostile.run();
+    let start = Instant::now();
     let mut sender = hostile.connect().await;
     for sent in 0..most {
         if start.elapsed() > time {
@@ -271,13 +270,12 @@ async fn random_requests(
 
 /// A door of its own, with these bounds, before a queue of one place that nobody reads.
 async fn stuck_door(limits: Limits) -> (Hostile, mpsc::Receiver<Asking>, Arc<Counts>) {
-    let (terms, identity) = (terms(), Identity::generate().unwrap());
+    let terms = terms();
+    let identity = Identity::generate().unwrap();
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let (enrolment, counts) = (
-        Arc::new(Enrolment::in_memory()),
-        Arc::new(Counts::default()),
-    );
+    let enrolment = Arc::new(Enrolment::in_memory());
+    let counts = Arc::new(Counts::default());
     let token = [3; 16];
     enrolment.admit(0, &token);
     let (requests, queue) = mpsc::channel(1);
@@ -368,7 +366,8 @@ fn connections_have_bounds_for_a_key_for_all_and_in_time() {
                     .body(Full::<Bytes>::default())
                     .unwrap()
             };
-            let (mut first, mut second) = (one.connect().await, one.connect().await);
+            let mut first = one.connect().await;
+            let mut second = one.connect().await;
             assert!(
                 first.send_request(agreement()).await.is_ok()
                     && second.send_request(agreement()).await.is_ok()

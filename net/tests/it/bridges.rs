@@ -47,10 +47,8 @@ fn a_federation_over_two_ends_and_a_broker_between_them() {
         );
         let door = federation.listens();
         assert_ne!(door, near);
-        let (mut of_server, mut of_agents) = (
-            end(&mosquitto, "--to", &door),
-            end(&mosquitto, "--listen", &near),
-        );
+        let mut of_server = end(&mosquitto, "--to", &door);
+        let mut of_agents = end(&mosquitto, "--listen", &near);
         let runtime = runtime();
         let agents: Vec<_> = invitations
             .iter()

@@ -22,7 +22,8 @@ pub struct Mosquitto {
 impl Mosquitto {
     /// With these further lines of its configuration.
     pub fn new(name: &str, lines: &str) -> Mosquitto {
-        let (place, port) = (Place::new(name), free_port());
+        let place = Place::new(name);
+        let port = free_port();
         let database = place.0.display();
         let configuration = format!(
             "listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location {database}/\n\
@@ -58,7 +59,8 @@ impl Mosquitto {
     }
 
     fn broker(&self) -> Broker {
-        let (host, name) = ("127.0.0.1".to_owned(), "test".to_owned());
+        let host = "127.0.0.1".to_owned();
+        let name = "test".to_owned();
         Broker {
             host,
             port: self.port,
@@ -127,7 +129,8 @@ fn a_broker_that_is_killed_and_loses_its_database_changes_nothing() {
         let mut running = mosquitto.start();
         let scenario = scenario("firmware", &["federation.rounds=60"]);
         let runtime = runtime();
-        let (rehearsed, broker) = (scenario.clone(), mosquitto.broker());
+        let rehearsed = scenario.clone();
+        let broker = mosquitto.broker();
         let rehearsing = runtime.spawn(async move { over(&rehearsed, broker).await });
         let mut kills = 0;
         while !rehearsing.is_finished() {

@@ -39,10 +39,8 @@ fn campaign(name: &str, more: &[&str]) -> Federation {
 /// A loss in a unit of each site's own.
 fn loss(query: &Query) -> f64 {
     let point = query.named.as_ref().unwrap();
-    let (depth, rate) = (
-        point["depth"].as_i64().unwrap(),
-        point["rate"].as_f64().unwrap(),
-    );
+    let depth = point["depth"].as_i64().unwrap();
+    let rate = point["rate"].as_f64().unwrap();
     let kind = if point["kind"] == "sgd" { 0.5 } else { 0.0 };
     let value = (rate.log10() + 2.0).powi(2) + 0.15 * (depth as f64 - 3.0).powi(2) + kind;
     assert!(
@@ -65,7 +63,8 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
     bounded(|| {
         let federation = campaign("campaign-kills", &["--delay", "500ms"]);
         let mut server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let sites: Vec<_> = invitations
             .iter()
             .map(|invitation| {
@@ -74,7 +73,8 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
                 runtime.spawn(site(joining))
             })
             .collect();
-        let (mut stream, mut kills) = (Stream::from_seed(4), 0);
+        let mut stream = Stream::from_seed(4);
+        let mut kills = 0;
         // At any moment first, then at every frame.
         while !federation.lives(
             RELEASES,
@@ -157,7 +157,8 @@ fn sites_keep_the_file_of_a_server_that_is_gone() {
     bounded(|| {
         let federation = campaign("campaign-gone", &["--delay", "500ms"]);
         let mut server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let joinings: Vec<Joining> = invitations
             .iter()
             .map(|invitation| federation.joining(invitation))
@@ -209,7 +210,8 @@ fn sites_keep_the_file_of_a_server_that_is_gone() {
 fn process(place: &Place, slot: u32, evaluations: u32) -> Process {
     let command = "read point; echo \"$point\" >> seen-$SITE.txt; awk -v r=\"$SORDINO_RATE\" -v d=\"$SORDINO_DEPTH\" -v k=\"$SORDINO_KIND\" \
                    'BEGIN { l = log(r) / log(10) + 2; print 5 + l * l + .15 * (d - 3) * (d - 3) + (k == \"sgd\") / 2 }'";
-    let (invitation, folder) = (format!("@invitations/{slot}.txt"), format!("site-{slot}"));
+    let invitation = format!("@invitations/{slot}.txt");
+    let folder = format!("site-{slot}");
     let evaluations = evaluations.to_string();
     let mut started = program(&[
         "join",
@@ -237,10 +239,8 @@ fn process(place: &Place, slot: u32, evaluations: u32) -> Process {
 fn invited(federation: &Federation) -> PathBuf {
     // Waits for the server's folder, and invites by lines; files are what a site is given.
     drop(federation.invite());
-    let (folder, out) = (
-        federation.place.server().display().to_string(),
-        federation.place.0.join("invitations"),
-    );
+    let folder = federation.place.server().display().to_string();
+    let out = federation.place.0.join("invitations");
     let range = format!("0..{AGENTS}");
     let output = said(&[
         "invite",
@@ -266,11 +266,10 @@ fn invitations_of_another_federation_are_not_written_over() {
         let federation = campaign("campaign-invites", &[]);
         let _server = federation.serve();
         let out = invited(&federation);
-        let (ours, last) = (out.join("0.txt"), out.join(format!("{}.txt", AGENTS - 1)));
-        let (first, text) = (
-            fs::read_to_string(&ours).unwrap(),
-            fs::read_to_string(&last).unwrap(),
-        );
+        let ours = out.join("0.txt");
+        let last = out.join(format!("{}.txt", AGENTS - 1));
+        let first = fs::read_to_string(&ours).unwrap();
+        let text = fs::read_to_string(&last).unwrap();
         let run = text.split('/').nth(3).unwrap();
         let other = text.replace(
             run,
@@ -321,7 +320,8 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
     bounded(|| {
         let federation = campaign("campaign-sites", &["--delay", "100ms"]);
         let server = federation.serve();
-        let (invitations, place) = (invited(&federation), &federation.place);
+        let invitations = invited(&federation);
+        let place = &federation.place;
         let asked = said(&[
             "terms",
             &format!("@{}", invitations.join("2.txt").display()),
@@ -416,7 +416,8 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
         let federation = campaign("campaign-fetch", &["--delay", "10ms", "--linger", "60s"]);
         let server = federation.serve();
         let invitations = federation.invite();
-        let (address, run) = (&invitations[0].address, invitations[0].deployment);
+        let address = &invitations[0].address;
+        let run = invitations[0].deployment;
         let url = |pin: &str| format!("https://{address}/v1/{run:016x}/prior.safetensors#{pin}");
         let pins = &invitations[0].pins;
         let fetched = |url: &str| said(&["fetch", url, "--out", "-"]);

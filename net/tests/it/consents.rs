@@ -233,10 +233,8 @@ pub async fn offered(
     (epsilon_max, asked): Owner,
 ) -> (Result<(), JoinError>, u32) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let (identity, address) = (
-        Identity::generate().unwrap(),
-        listener.local_addr().unwrap().to_string(),
-    );
+    let identity = Identity::generate().unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let (requests, _kept) = mpsc::channel(1);
     let deployment = terms.agreement.deployment;
     let door = Door {
@@ -257,7 +255,8 @@ pub async fn offered(
         door,
     ));
     enrolment.admit(0, &[7; 16]);
-    let (pins, token) = (vec![identity.fingerprint().unwrap()], Some([7; 16]));
+    let pins = vec![identity.fingerprint().unwrap()];
+    let token = Some([7; 16]);
     let invitation = Invitation {
         address,
         deployment,
@@ -267,7 +266,8 @@ pub async fn offered(
         token,
         helper: None,
     };
-    let (delta_max, wait) = (None, Duration::from_secs(1));
+    let delta_max = None;
+    let wait = Duration::from_secs(1);
     let joining = Joining {
         invitation,
         folder,
@@ -477,7 +477,8 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
             .map(|invitation| {
                 let log = federation.place.0.join(format!("{}.log", invitation.slot));
                 let folder = federation.joining(invitation).folder.display().to_string();
-                let (line, most) = (invitation.to_string(), MOST.to_string());
+                let line = invitation.to_string();
+                let most = MOST.to_string();
                 let mut command = program(&[
                     "join",
                     &line,
@@ -503,7 +504,8 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
             );
             let told = fs::read_to_string(log).unwrap();
             let terms = terms_of(slot);
-            let (admitted, delta) = (admit(&terms).unwrap(), terms.agreement.announced.delta);
+            let admitted = admit(&terms).unwrap();
+            let delta = terms.agreement.announced.delta;
             let fits = cost(&terms).unwrap().fitting(MOST, delta).unwrap();
             assert!(
                 (1..ROUNDS).contains(&fits) && admitted.releases == ROUNDS,

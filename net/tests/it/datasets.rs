@@ -89,7 +89,8 @@ fn refused(federation: &Federation, invitation: &Invitation, arguments: &[String
 /// Runs sites to their end and returns what each said.
 fn ended(sites: Vec<(Process, PathBuf)>) -> Vec<String> {
     let told = |(process, log): (Process, PathBuf)| {
-        let (status, told) = (process.ended(), std::fs::read_to_string(&log).unwrap());
+        let status = process.ended();
+        let told = std::fs::read_to_string(&log).unwrap();
         assert!(status.success(), "{told}");
         told
     };
@@ -114,13 +115,13 @@ fn begun(
 #[test]
 fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
     bounded(|| {
-        let (first, second) = (
-            campaign("dataset-first", 2, &[]),
-            campaign("dataset-second", 2, &[]),
-        );
+        let first = campaign("dataset-first", 2, &[]);
+        let second = campaign("dataset-second", 2, &[]);
         let counts = Place::new("dataset-counts");
-        let (server, other) = (first.serve(), second.serve());
-        let (ours, theirs) = (first.invite(), second.invite());
+        let server = first.serve();
+        let other = second.serve();
+        let ours = first.invite();
+        let theirs = second.invite();
         let limit = ["--max-epsilon", "1.1"];
         let named = |name| [&limit[..], &["--dataset", name]].concat();
         let arguments = [&ours[0], &ours[1]].map(|invitation| {
@@ -225,13 +226,13 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
 #[test]
 fn federations_joined_without_a_name_are_added_up_too() {
     bounded(|| {
-        let (first, second) = (
-            campaign("unnamed-first", 2, &[]),
-            campaign("unnamed-second", 2, &[]),
-        );
+        let first = campaign("unnamed-first", 2, &[]);
+        let second = campaign("unnamed-second", 2, &[]);
         let counts = Place::new("unnamed-counts");
-        let (server, _other) = (first.serve(), second.serve());
-        let (ours, theirs) = (first.invite(), second.invite());
+        let server = first.serve();
+        let _other = second.serve();
+        let ours = first.invite();
+        let theirs = second.invite();
         // Two sites on one machine, at the default limit: agents of one federation are different
         // data.
         let sites = ours
@@ -285,7 +286,8 @@ fn a_site_that_is_killed_at_any_moment_counts_what_it_sent_and_once() {
             .collect();
         let begin = |slot: usize| begun(&federation, &invitations[slot], &arguments[slot]);
         let mut sites: Vec<_> = (0..3).map(begin).collect();
-        let (mut stream, mut kills) = (Stream::from_seed(11), 0);
+        let mut stream = Stream::from_seed(11);
+        let mut kills = 0;
         for _ in 0..30 {
             std::thread::sleep(Duration::from_millis(u64::from(10 + stream.below(70))));
             let slot = stream.below(3) as usize;
@@ -320,7 +322,8 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
         let federation = campaign("dataset-copies", 2, &["--linger", "20s"]);
         let counts = Place::new("dataset-copies-counts");
         let _server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let joining = |slot: usize| {
             let mut joining = federation.joining(&invitations[slot]);
             joining.data = Some(Data {
@@ -409,10 +412,8 @@ fn a_site_that_lost_its_folder_comes_again_and_an_invitation_ends() {
             &invitations[0],
             &site(&federation, &invitations[0], &counts, &[]),
         );
-        let (folder, start) = (
-            federation.joining(&invitations[0]).folder,
-            std::time::Instant::now(),
-        );
+        let folder = federation.joining(&invitations[0]).folder;
+        let start = std::time::Instant::now();
         while !folder.join("agent.bin").exists() {
             assert!(
                 start.elapsed() < PATIENCE,

@@ -131,7 +131,8 @@ fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
         );
         let server = federation.serve();
         let invitations = federation.invite();
-        let (invitation, runtime) = (&invitations[0], runtime());
+        let invitation = &invitations[0];
+        let runtime = runtime();
         runtime.spawn(take_part(federation.joining(&invitations[1])));
         let mut joining = federation.joining(invitation);
         joining.epsilon_max = Some(MOST);

@@ -86,7 +86,8 @@ fn what_a_device_is_given_before_its_first_boot_is_written_once() {
 
     // What follows lies where a device reads it: landmarks and points at the end, from a multiple
     // of eight on.
-    let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
+    let landmarks = campaign.context().landmarks();
+    let points = campaign.coordinates();
     let behind = bytes.len() - 8 * landmarks.len() - 4 * points.len();
     assert_eq!(behind % 8, 0);
     let (found, rest) = bytes[behind..].split_at(8 * landmarks.len());
@@ -160,7 +161,8 @@ fn through_packets(frame: &[u8], packet: usize) -> usize {
 #[test]
 fn all_that_a_site_sends_and_hears_goes_through_packets_of_51_bytes() {
     // A site of 50 landmarks in two dimensions.
-    let (m, header) = (50, wire::decode(&frames(&example())[2], 100).unwrap().0);
+    let m = 50;
+    let header = wire::decode(&frames(&example())[2], 100).unwrap().0;
     let written = |kind, len: usize| {
         let numbers: Vec<f64> = (0..len).map(|i| (i as f64).sin()).collect();
         let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F64, len)];

@@ -50,10 +50,8 @@ fn loss(agent: u32, u: [f64; 2]) -> f64 {
 
 fn of_site(query: &Query) -> f64 {
     let point = query.named.as_ref().unwrap();
-    let (x, rate) = (
-        point["x"].as_f64().unwrap(),
-        point["rate"].as_f64().unwrap(),
-    );
+    let x = point["x"].as_f64().unwrap();
+    let rate = point["rate"].as_f64().unwrap();
     loss(query.agent, [rate.log10() / 3.0 + 1.0, x / 10.0])
 }
 
@@ -105,14 +103,14 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
     // Larger is better for the method, smaller for this goal.
     let (pairs, _) = POINTS.as_chunks::<2>();
     let values: Vec<f64> = pairs.iter().map(|u| -loss(invitation.slot, *u)).collect();
-    let (mut storage, mut scratch) = (
-        vec![0.0; own_points_len(N, m)],
-        vec![0.0; own_points_scratch_len(N, m)],
-    );
+    let mut storage = vec![0.0; own_points_len(N, m)];
+    let mut scratch = vec![0.0; own_points_scratch_len(N, m)];
     let own = OwnPoints::compute(site, &POINTS, &values, &mut storage, &mut scratch).unwrap();
 
     let mut exchange = AgentExchange::new(agreement, invitation.slot);
-    let (mut given, mut upload, mut announced) = (Vec::new(), vec![0.0; m + 1], Instant::now());
+    let mut given = Vec::new();
+    let mut upload = vec![0.0; m + 1];
+    let mut announced = Instant::now();
     loop {
         let waits = match exchange.want(Millis(0)) {
             Want::Done => break,
@@ -223,7 +221,8 @@ fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
         let more: Vec<&str> = more.split(' ').collect();
         let federation = Federation::campaign("device-campaign", AGENTS, SPACE, &more);
         let server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let sites: Vec<_> = invitations[1..]
             .iter()
             .map(|invitation| {
@@ -606,7 +605,8 @@ fn an_opening_is_the_same_after_a_restart_and_constants_are_printed_for_an_invit
         ];
         let federation = Federation::campaign("device-restart", AGENTS, SPACE, &more);
         let mut server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let slot = &invitations[0];
         // The first round begins when all have joined.
         runtime.block_on(async {

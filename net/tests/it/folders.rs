@@ -53,7 +53,8 @@ fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
         fs::write(folder.join("address"), "localhost:1\n").unwrap();
         fs::set_permissions(folder.join("address"), Permissions::from_mode(0o644)).unwrap();
         let server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let joined: Vec<_> = invitations
             .iter()
             .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
@@ -139,7 +140,8 @@ fn edits_are_named(federation: &Federation) {
     assert!(says("a frame less").contains("000001.frame"));
     fs::write(&frame, bytes).unwrap();
     // Looking makes no key: a copy without them is not another server.
-    let (key, hidden) = (folder.join("server.key"), federation.place.0.join("hidden"));
+    let key = folder.join("server.key");
+    let hidden = federation.place.0.join("hidden");
     fs::rename(&key, &hidden).unwrap();
     assert!(says("no key").contains("server.key") && !key.exists());
     fs::rename(&hidden, &key).unwrap();
@@ -267,8 +269,11 @@ fn a_folder_of_another_federation_says_in_what_its_invitation_differs() {
     bounded(|| {
         let one = Federation::new("differs-one", 2, 2, &["--deadline", "60s"]);
         let two = Federation::new("differs-two", 2, 2, &["--deadline", "61s"]);
-        let (_first, mut second) = (one.serve(), two.serve());
-        let (here, there, runtime) = (one.invite().remove(0), two.invite().remove(0), runtime());
+        let _first = one.serve();
+        let mut second = two.serve();
+        let here = one.invite().remove(0);
+        let there = two.invite().remove(0);
+        let runtime = runtime();
         let joining = one.joining(&here);
         let agent = runtime.spawn(take_part(joining.clone()));
         let start = std::time::Instant::now();
@@ -293,7 +298,8 @@ fn a_folder_of_another_federation_says_in_what_its_invitation_differs() {
         assert!(said.contains(expected), "{said}");
         // Without a server the two digests are all that is known.
         second.kill();
-        let (said, digest) = (refused(), elsewhere.invitation.terms.to_string());
+        let said = refused();
+        let digest = elsewhere.invitation.terms.to_string();
         assert!(
             said.contains(&digest) && said.contains(&here.terms.to_string()),
             "{said}"

@@ -105,10 +105,8 @@ fn leader_and_agents_of_two_servers_are_who_their_certificates_say() {
         let runtime = runtime();
         let first = joining(0);
         let mut sites = vec![runtime.spawn(site(first.clone()))];
-        let (enrolled, start) = (
-            federation.place.server().join("enrolled.jsonl"),
-            std::time::Instant::now(),
-        );
+        let enrolled = federation.place.server().join("enrolled.jsonl");
+        let start = std::time::Instant::now();
         while !enrolled.exists() {
             assert!(
                 start.elapsed() < PATIENCE && !sites[0].is_finished(),
@@ -149,7 +147,8 @@ fn leader_and_agents_of_two_servers_are_who_their_certificates_say() {
             kept.lines().count() == 3 && kept.contains("masks") && !kept.contains("key"),
             "{kept}"
         );
-        let (led, helped) = (federation.replay(), second.said("replay"));
+        let led = federation.replay();
+        let helped = second.said("replay");
         assert!(
             led.contains("broadcasts 2, charges 2") && helped.contains("answers 2, charges 2"),
             "{led}{helped}"
@@ -274,7 +273,8 @@ fn a_helper_s_key_is_rotated_in_a_running_campaign_and_no_leader_is_left_behind_
             "{why}"
         );
         let mut server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let (folder, rotate) = (second.folder(), |more: &[&str]| {
             told("rotate", &second.folder(), more)
         });
@@ -349,7 +349,8 @@ fn a_helper_s_key_is_rotated_in_a_running_campaign_and_no_leader_is_left_behind_
             .collect();
         assert!(files.iter().all(|file| *file == files[0]));
         assert!(server.ended().success(), "{}", federation.heard());
-        let (led, helped) = (federation.replay(), second.said("replay"));
+        let led = federation.replay();
+        let helped = second.said("replay");
         assert!(
             led.contains("broadcasts 3, charges 3") && helped.contains("answers 3, charges 3"),
             "{led}{helped}"
@@ -409,8 +410,9 @@ fn an_agent_that_either_owner_shuts_out_is_in_no_later_release_of_both_servers()
         let more = ["--delay", "3s", "--deadline", "60s", "--linger", "2s"];
         let federation = campaign_of("helper-revokes", 4, &second, &more);
         let server = federation.serve();
-        let (invitations, runtime, leads) =
-            (federation.invite(), runtime(), federation.place.server());
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let leads = federation.place.server();
         let sites = sites(&federation, &invitations, &runtime);
         wait(&federation, &second, || {
             leads.join("frames/000001.frame").exists()
@@ -435,7 +437,8 @@ fn an_agent_that_either_owner_shuts_out_is_in_no_later_release_of_both_servers()
             "{why}"
         );
         assert!(!leads.join("asked.json").exists());
-        let (led, helped) = (federation.replay(), second.said("replay"));
+        let led = federation.replay();
+        let helped = second.said("replay");
         assert!(
             led.contains("broadcasts 1, charges 1") && helped.contains("answers 1, charges 1"),
             "{led}{helped}"
@@ -466,7 +469,8 @@ fn an_agent_that_either_owner_shuts_out_is_in_no_later_release_of_both_servers()
             (asked["question"]["epoch"].as_u64(), set.collect::<Vec<_>>()),
             (Some(1), vec![0, 3])
         );
-        let (led, helped) = (federation.replay(), second.said("replay"));
+        let led = federation.replay();
+        let helped = second.said("replay");
         assert!(
             led.contains("broadcasts 2, charges 2") && helped.contains("answers 2, charges 2"),
             "{led}{helped}"

@@ -70,7 +70,8 @@ fn an_agent_that_is_killed_goes_on_and_its_folder_replays() {
         let other = runtime.spawn(take_part(federation.joining(&invitations[1])));
         let mortal = &invitations[0];
         let folder = federation.joining(mortal).folder;
-        let (mut stream, mut kills) = (Stream::from_seed(11), 0);
+        let mut stream = Stream::from_seed(11);
+        let mut kills = 0;
         let mut agent = agent_process(&federation, mortal);
         let heard = || {
             if federation.has_begun(mortal) {
@@ -81,7 +82,8 @@ fn an_agent_that_is_killed_goes_on_and_its_folder_replays() {
         };
         while kills < KILLS {
             // Every second life gets on; death at any moment.
-            let (before, start) = (heard(), Instant::now());
+            let before = heard();
+            let start = Instant::now();
             while kills % 2 == 1 && heard() == before && before <= ROUNDS {
                 assert!(
                     start.elapsed() < PATIENCE,
@@ -113,7 +115,8 @@ fn an_agent_that_is_killed_goes_on_and_its_folder_replays() {
             "{says}{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        let (frames, points) = (ROUNDS + 1, ROUNDS + 2);
+        let frames = ROUNDS + 1;
+        let points = ROUNDS + 2;
         let expected = format!(
             "{frames} frames of which 0 were missed, {points} queries and {ROUNDS} uploads"
         );
@@ -145,11 +148,10 @@ fn uploads_of(federation: &Federation, invitation: &Invitation) -> usize {
 
 /// Every kind of change, each mended again; the last one cuts the journal off.
 fn changes_are_named(folder: &Path) {
-    let (journal, file) = (folder.join("agent.journal"), folder.join("agent.bin"));
-    let (whole, state) = (
-        fs::read_to_string(&journal).unwrap(),
-        fs::read(&file).unwrap(),
-    );
+    let journal = folder.join("agent.journal");
+    let file = folder.join("agent.bin");
+    let whole = fs::read_to_string(&journal).unwrap();
+    let state = fs::read(&file).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     let at = |step: &str| {
         lines

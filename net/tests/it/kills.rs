@@ -253,7 +253,8 @@ fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_uplo
 }
 
 fn wait_for_frames(federation: &Federation, count: usize) {
-    let (folder, start) = (federation.place.server(), Instant::now());
+    let folder = federation.place.server();
+    let start = Instant::now();
     while whole_frames(&folder) < count {
         assert!(
             start.elapsed() < PATIENCE,
@@ -276,10 +277,8 @@ fn a_folder_from_yesterday_is_refused_by_the_ledger_and_by_the_agents() {
             .iter()
             .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
             .collect();
-        let (folder, counter) = (
-            federation.place.server(),
-            federation.place.0.join("counter"),
-        );
+        let folder = federation.place.server();
+        let counter = federation.place.0.join("counter");
         wait_for_frames(&federation, 4);
         // Not while it writes: whole files of one moment.
         server.kill();
@@ -319,10 +318,8 @@ fn mended_a_folder_from_yesterday_is_known_by_an_agent_that_asks_late() {
             Federation::new("late", 2, 400, &["--deadline", "50ms", "--linger", "60s"]);
         let mut server = federation.serve();
         let invitation = federation.invite().remove(0);
-        let (folder, counter) = (
-            federation.place.server(),
-            federation.place.0.join("counter"),
-        );
+        let folder = federation.place.server();
+        let counter = federation.place.0.join("counter");
         let runtime = runtime();
         wait_for_frames(&federation, 2);
         server.kill();
@@ -332,7 +329,8 @@ fn mended_a_folder_from_yesterday_is_known_by_an_agent_that_asks_late() {
         let mut server = federation.serve();
         let agent = runtime.spawn(take_part(federation.joining(&invitation)));
         // Until it has heard what the copy does not know.
-        let (known, start) = (whole_frames(&old.join("server")), Instant::now());
+        let known = whole_frames(&old.join("server"));
+        let start = Instant::now();
         let heard = || federation.agent(&invitation).exchange().have().frames as usize;
         while !federation.has_begun(&invitation) || heard() < known + 3 {
             assert!(start.elapsed() < PATIENCE, "{}", federation.heard());
@@ -393,7 +391,8 @@ fn nothing_leaves_a_server_that_cannot_write() {
         limited.args(["-c", &script, env!("CARGO_BIN_EXE_sordino-net")]);
         let status = federation.serve_as(limited).ended();
         assert_eq!(status.code(), Some(1), "{}", federation.heard());
-        let (whole, kept) = (whole_lines(&ledger), whole_frames(&folder));
+        let whole = whole_lines(&ledger);
+        let kept = whole_frames(&folder);
         assert!(kept < ROUNDS as usize, "it was to stop before its end");
         for invitation in &invitations {
             // Frame 0 tells nothing, every other one a release: each is kept, and was charged

@@ -94,10 +94,12 @@ fn zeros(host: &mut ServerHost<f64, Secret<Counting>>, config: &Config) {
 
 #[test]
 fn the_end_of_a_round_draws_nothing_and_no_pool_serves_twice() {
-    let (place, config) = (Place::new("noise-counted"), config());
+    let place = Place::new("noise-counted");
+    let config = config();
     let (mut host, coins) = served(&place, &config, 1);
     let (mut ahead, drawn) = counting(2);
-    let (mut released, mut pools) = (Vec::<Vec<u64>>::new(), 0);
+    let mut released = Vec::<Vec<u64>>::new();
+    let mut pools = 0;
     let rounds = config.parameters().rounds;
     for round in 0..rounds {
         assert!(host.open().unwrap());
@@ -108,7 +110,8 @@ fn the_end_of_a_round_draws_nothing_and_no_pool_serves_twice() {
         pools += 1;
         host.fill(pool).unwrap();
         zeros(&mut host, &config);
-        let (of_coins, of_noise) = (coins.get(), drawn.get());
+        let of_coins = coins.get();
+        let of_noise = drawn.get();
         host.close().unwrap();
         assert_eq!(
             (coins.get(), drawn.get()),
@@ -150,7 +153,8 @@ fn the_end_of_a_round_draws_nothing_and_no_pool_serves_twice() {
 
 #[test]
 fn a_pool_of_another_opening_is_refused_and_a_death_costs_nothing() {
-    let (place, config) = (Place::new("noise-openings"), config());
+    let place = Place::new("noise-openings");
+    let config = config();
     let (mut host, _) = served(&place, &config, 3);
     let (mut ahead, _) = counting(4);
     assert!(host.recipe().is_err(), "nothing is open");
@@ -158,7 +162,8 @@ fn a_pool_of_another_opening_is_refused_and_a_death_costs_nothing() {
     let mut draw = |host: &mut ServerHost<f64, Secret<Counting>>| -> Pool<Private> {
         host.recipe().unwrap().unwrap().draw(&mut ahead).unwrap()
     };
-    let (first, second) = (draw(&mut host), draw(&mut host));
+    let first = draw(&mut host);
+    let second = draw(&mut host);
     assert_eq!(
         format!("{first:?}"),
         format!(
@@ -221,7 +226,8 @@ fn receipt<P: Provenance>(charge: Charge<P>) -> sordino_core::privacy::Receipt<P
 fn noise_drawn_ahead_is_the_noise_of_the_end() {
     let config = config();
     let released = |is_ahead: bool| -> Vec<u64> {
-        let (mut numbers, mut state) = (ServerNumbers::<f64>::new(&config), ServerState::new());
+        let mut numbers = ServerNumbers::<f64>::new(&config);
+        let mut state = ServerState::new();
         let mut server = Server::attach(&*config, &mut state, numbers.lend()).unwrap();
         let mut source =
             Simulated::new(RunSeed::new(77, 3).stream(Party::Server, Purpose::Release, 0));

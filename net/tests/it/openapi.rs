@@ -123,7 +123,8 @@ fn every_reference_of_the_page_leads_somewhere() {
             _ => {}
         }
     }
-    let (page, mut found) = (page(), 0);
+    let page = page();
+    let mut found = 0;
     look(&page, &page, &mut found);
     assert!(found > 5, "{found}");
 }

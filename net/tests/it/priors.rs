@@ -19,10 +19,8 @@ const PLAN: f64 = 0.9;
 const MOST: f64 = 0.6;
 
 fn prior(name: &str, budget: &str) -> Federation {
-    let (epsilon, budget) = (
-        format!("prior.epsilon={PLAN}"),
-        format!("privacy.max_epsilon={budget}"),
-    );
+    let epsilon = format!("prior.epsilon={PLAN}");
+    let budget = format!("privacy.max_epsilon={budget}");
     let methods = "federation.methods=[\"dp-prior\"]";
     let mut more = vec![
         "--close-early",
@@ -45,7 +43,8 @@ fn a_federated_prior_that_is_killed_charges_each_release_once_and_agents_make_al
         // Exactly what the plan costs: its last release is not refused.
         let federation = prior("prior-kills", &PLAN.to_string());
         let mut server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let agents: Vec<_> = invitations
             .iter()
             .enumerate()
@@ -57,7 +56,8 @@ fn a_federated_prior_that_is_killed_charges_each_release_once_and_agents_make_al
             .collect();
         // A life ends when one frame more is whole, long before the next can be: the delay is
         // longer than the wait.
-        let (mut stream, mut kills) = (Stream::from_seed(3), 0);
+        let mut stream = Stream::from_seed(3);
+        let mut kills = 0;
         while !federation.lives(
             RELEASES,
             true,

@@ -11,7 +11,8 @@ use super::util::{Federation, bounded, program};
 /// asked for is counted.
 fn proxy(to: String, asked: &Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let (place, asked) = (listener.local_addr().unwrap().to_string(), asked.clone());
+    let place = listener.local_addr().unwrap().to_string();
+    let asked = asked.clone();
     std::thread::spawn(move || {
         for mut site in listener.incoming().flatten() {
             let mut head = Vec::new();
@@ -27,8 +28,8 @@ fn proxy(to: String, asked: &Arc<AtomicUsize>) -> String {
             asked.fetch_add(1, Ordering::Relaxed);
             let mut server = TcpStream::connect(&to).unwrap();
             site.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
-            let (mut from_site, mut to_server) =
-                (site.try_clone().unwrap(), server.try_clone().unwrap());
+            let mut from_site = site.try_clone().unwrap();
+            let mut to_server = server.try_clone().unwrap();
             std::thread::spawn(move || std::io::copy(&mut from_site, &mut to_server));
             std::thread::spawn(move || std::io::copy(&mut server, &mut site));
         }

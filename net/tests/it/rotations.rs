@@ -227,7 +227,8 @@ fn rotating(folder: &Path, expected: Fingerprint, who: usize) -> Process {
         .envs(TOLD.into_iter().zip(values))
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    let (process, start) = (Process::start(command), Instant::now());
+    let process = Process::start(command);
+    let start = Instant::now();
     while !folder.with_file_name(format!("ready-{who}")).exists() {
         assert!(start.elapsed() < PATIENCE, "process {who} did not start");
         std::thread::sleep(Duration::from_millis(1));
@@ -262,7 +263,8 @@ fn of_two_processes_that_rotate_at_one_time_one_does() {
         Keys::begin(&folder).unwrap();
         let open = || Keys::open(&folder).unwrap();
         let seal = || open().sealer().seal(3, &Default::default());
-        let (sealed, mut pins) = (seal(), open().pins().unwrap());
+        let sealed = seal();
+        let mut pins = open().pins().unwrap();
         for turn in 0..10 {
             // The key that is shown was the next one before the last rotation: an expectation that
             // is stale from the start.

@@ -129,8 +129,9 @@ fn patience() -> Duration {
 #[test]
 fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger() {
     bounded(|| {
-        let (agents, second, releases) =
-            (agents(), Second::new("shares-kills"), RELEASES.to_string());
+        let agents = agents();
+        let second = Second::new("shares-kills");
+        let releases = RELEASES.to_string();
         let slow = ["--delay", "150ms"];
         let helper = Mortal::new(|| second.start(&slow));
         // Many agents wait up to ten seconds before they ask a server again that was not there.
@@ -147,7 +148,8 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
         ];
         let federation = campaign_of("shares-kills", agents, &second, &more);
         let leader = Mortal::new(|| federation.serve());
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let sites: Vec<_> = invitations
             .iter()
             .map(|invitation| {
@@ -156,7 +158,8 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
                 runtime.spawn(site(joining))
             })
             .collect();
-        let (federation, second) = (&federation, &second);
+        let federation = &federation;
+        let second = &second;
         let mut servers = Servers {
             federation,
             second,
@@ -191,7 +194,8 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
             files.iter().all(|file| *file == files[0]),
             "a site computes another file"
         );
-        let (led, helped) = (federation.replay(), second.said("replay"));
+        let led = federation.replay();
+        let helped = second.said("replay");
         assert!(
             led.contains("frames 7, broadcasts 6, charges 6"),
             "{led} after {kills:?} kills"
@@ -255,7 +259,8 @@ fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_go
             &["--delay", "50ms", "--deadline", "60s", "--linger", "2s"],
         );
         let server = federation.serve();
-        let (mut invitations, runtime) = (federation.invite(), runtime());
+        let mut invitations = federation.invite();
+        let runtime = runtime();
         let lies = runtime.spawn(liar(invitations.remove(0)));
         let honest = invitations
             .iter()
@@ -272,7 +277,8 @@ fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_go
         );
         lies.abort();
         honest.iter().for_each(|agent| agent.abort());
-        let (led, helped) = (federation.replay(), second.said("replay"));
+        let led = federation.replay();
+        let helped = second.said("replay");
         assert!(led.contains("frames 1, broadcasts 0, charges 0"), "{led}");
         assert!(helped.contains("helper: answers 1, charges 1"), "{helped}");
     });

@@ -197,10 +197,8 @@ pub(super) fn campaign_of(name: &str, agents: u32, second: &Second, more: &[&str
 
 fn loss(query: &Query) -> f64 {
     let point = query.named.as_ref().unwrap();
-    let (depth, rate) = (
-        point["depth"].as_i64().unwrap(),
-        point["rate"].as_f64().unwrap(),
-    );
+    let depth = point["depth"].as_i64().unwrap();
+    let rate = point["rate"].as_f64().unwrap();
     f64::from(1 + query.agent)
         * ((rate.log10() + 2.0).powi(2) + 0.15 * (depth as f64 - 3.0).powi(2))
 }
@@ -282,16 +280,17 @@ fn a_helper_hears_its_leader_alone_and_answers_one_set_also_after_kill_9() {
         let second = Second::new("shares-once");
         let quick = ["--delay", "1ms", "--max-epsilon", "2"];
         let mut helper = second.start(&quick);
-        let (address, terms, runtime) = (second.address(), terms(Trust::TwoServers), runtime());
-        let (run, bytes) = (
-            terms.agreement.digest(),
-            bytes::Bytes::from(terms.to_bytes().unwrap()),
-        );
+        let address = second.address();
+        let terms = terms(Trust::TwoServers);
+        let runtime = runtime();
+        let run = terms.agreement.digest();
+        let bytes = bytes::Bytes::from(terms.to_bytes().unwrap());
         let [leader, stranger] = [(); 2].map(|()| Identity::generate().unwrap());
         let line = |identity: &Identity| {
             Line::new(&address.address, &address.pins, 0x5eed, identity).unwrap()
         };
-        let (mut leading, mut strange) = (line(&leader), line(&stranger));
+        let mut leading = line(&leader);
+        let mut strange = line(&stranger);
         let all = enrolling(&[(0, 10), (1, 11), (2, 12)]);
         runtime.block_on(async {
             assert_eq!(
@@ -429,26 +428,22 @@ fn keys_are_told_once_and_a_helper_that_lost_them_is_told_all_of_them_again() {
         let second = Second::new("shares-lost");
         let quick = ["--delay", "1ms"];
         let mut helper = second.start(&quick);
-        let (address, terms, runtime) = (second.address(), terms(Trust::TwoServers), runtime());
-        let (run, bytes) = (
-            terms.agreement.digest(),
-            bytes::Bytes::from(terms.to_bytes().unwrap()),
-        );
+        let address = second.address();
+        let terms = terms(Trust::TwoServers);
+        let runtime = runtime();
+        let run = terms.agreement.digest();
+        let bytes = bytes::Bytes::from(terms.to_bytes().unwrap());
         let leader = Identity::generate().unwrap();
         let line = || Line::new(&address.address, &address.pins, 0x5eed, &leader).unwrap();
-        let (all, told) = (
-            enrolling(&[(0, 10), (1, 11), (2, 12), (3, 13)]),
-            RefCell::new(Vec::new()),
-        );
+        let all = enrolling(&[(0, 10), (1, 11), (2, 12), (3, 13)]);
+        let told = RefCell::new(Vec::new());
         let keys = |agents: &[u32]| {
             told.borrow_mut().push(agents.to_vec());
             of(&all)(agents)
         };
         let kept = second.folder().join("agents.json");
-        let (first, next) = (
-            question(run, 0, &[(0, 0), (2, 0)]),
-            question(run, 1, &[(0, 0), (1, 0), (2, 0)]),
-        );
+        let first = question(run, 0, &[(0, 0), (2, 0)]);
+        let next = question(run, 1, &[(0, 0), (1, 0), (2, 0)]);
         let mut leading = line();
         runtime.block_on(async {
             leading.begun(address.token.as_ref(), &bytes).await.unwrap();
@@ -494,7 +489,8 @@ fn keys_are_told_once_and_a_helper_that_lost_them_is_told_all_of_them_again() {
 /// A site as its owner runs it.
 fn process(federation: &Federation, invitation: &Invitation) -> Process {
     let joining = federation.joining(invitation);
-    let (line, folder) = (invitation.to_string(), joining.folder.display().to_string());
+    let line = invitation.to_string();
+    let folder = joining.folder.display().to_string();
     let command = "echo $((1 + $(echo $SORDINO_RATE | cksum | cut -c 1-4))).$SORDINO_DEPTH";
     let mut started = program(&[
         "join",
@@ -529,7 +525,8 @@ fn steps(folder: &Path) -> Vec<Step> {
 /// What this site contributed to the first release, computed again from its journal: numbers, and
 /// integers.
 fn contributed(terms: &Terms, folder: &Path) -> (Vec<f64>, Vec<i64>) {
-    let (campaign, steps) = (terms.campaign().unwrap(), steps(folder));
+    let campaign = terms.campaign().unwrap();
+    let steps = steps(folder);
     let Some(Step::Begin { agent, seed, .. }) = steps.first().cloned() else {
         panic!("no beginning")
     };
@@ -564,7 +561,8 @@ fn needles((numbers, integers): &(Vec<f64>, Vec<i64>)) -> [Vec<u8>; 3] {
         .windows(3)
         .position(|part| part.iter().all(|x| x.unsigned_abs() > 1 << 8))
         .unwrap();
-    let (numbers, integers) = (&numbers[at..at + 3], &integers[at..at + 3]);
+    let numbers = &numbers[at..at + 3];
+    let integers = &integers[at..at + 3];
     [
         numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
         integers
@@ -579,10 +577,8 @@ fn needles((numbers, integers): &(Vec<f64>, Vec<i64>)) -> [Vec<u8>; 3] {
 fn remembers(process: &Process, bytes: &[u8]) -> bool {
     use std::os::unix::fs::FileExt;
     let id = process.id();
-    let (maps, memory) = (
-        fs::read_to_string(format!("/proc/{id}/maps")).unwrap(),
-        format!("/proc/{id}/mem"),
-    );
+    let maps = fs::read_to_string(format!("/proc/{id}/maps")).unwrap();
+    let memory = format!("/proc/{id}/mem");
     let memory = fs::File::open(memory).unwrap();
     maps.lines()
         .filter(|line| {

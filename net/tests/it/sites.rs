@@ -79,8 +79,10 @@ impl<'a> Sites<'a> {
     }
 
     fn begin(&self, slot: usize) -> Mortal<'a> {
-        let (place, line) = (&self.federation.place.0, self.lines[slot].clone());
-        let (environment, evaluations) = (self.environment.clone(), self.evaluations);
+        let place = &self.federation.place.0;
+        let line = self.lines[slot].clone();
+        let environment = self.environment.clone();
+        let evaluations = self.evaluations;
         Mortal::new(move || {
             let folder = place.join(format!("site-{slot}")).display().to_string();
             let arguments = [
@@ -167,7 +169,9 @@ fn sixty_kills_of_server_and_sites_and_each_release_is_charged_once() {
         let mut sites = Sites::new(&federation, &[], "14");
         // The last comes late, so that the others die before anything is over.
         sites.running = (0..5).map(|slot| sites.begin(slot)).collect();
-        let (mut stream, mut of_sites, start) = (Stream::from_seed(21), 0, Instant::now());
+        let mut stream = Stream::from_seed(21);
+        let mut of_sites = 0;
+        let start = Instant::now();
         let last = federation.place.server().join("frames/000002.frame");
         while !last.exists() {
             assert!(
@@ -278,7 +282,8 @@ fn clocks_that_jump_by_years_change_nothing() {
         let mut server = Mortal::new(serve);
         let mut sites = Sites::new(&federation, &clock, "13");
         sites.running = (0..3).map(|slot| sites.begin(slot)).collect();
-        let (mut stream, start) = (Stream::from_seed(3), Instant::now());
+        let mut stream = Stream::from_seed(3);
+        let start = Instant::now();
         let last = federation.place.server().join("frames/000002.frame");
         for jump in ["34560000", "-315360000", "3600", "-86400", "630720000", "0"]
             .iter()
@@ -305,7 +310,8 @@ fn clocks_that_jump_by_years_change_nothing() {
 
 /// Waits until the server's folder has so many frames.
 fn wait_for_frames(federation: &Federation, count: usize) {
-    let (folder, start) = (federation.place.server(), Instant::now());
+    let folder = federation.place.server();
+    let start = Instant::now();
     while whole_frames(&folder) < count {
         assert!(
             start.elapsed() < PATIENCE,
@@ -328,10 +334,8 @@ fn a_campaign_s_folder_from_yesterday_is_refused_by_the_ledger_and_by_its_sites(
         let mut server = federation.serve();
         let mut sites = Sites::new(&federation, &[], "12");
         sites.running = (0..3).map(|slot| sites.begin(slot)).collect();
-        let (folder, counter) = (
-            federation.place.server(),
-            federation.place.0.join("counter"),
-        );
+        let folder = federation.place.server();
+        let counter = federation.place.0.join("counter");
         wait_for_frames(&federation, 2);
         server.kill();
         let old = federation.place.0.join("old");
@@ -414,7 +418,8 @@ fn who_comes_late_with_the_address_alone_finds_more_in_five_evaluations() {
         assert_eq!(fetched.digest(), theirs.digest());
         drop(server);
         let space = SpaceFile::parse("space.toml", SPACE).unwrap().space;
-        let (mut with, mut alone) = (0.0, 0.0);
+        let mut with = 0.0;
+        let mut alone = 0.0;
         for seed in 0..NEWCOMERS {
             let head = Head::new(space.clone(), Goal::Minimize, seed);
             with += best_of(Search::guided(head.clone(), &fetched).unwrap(), 5);
@@ -483,7 +488,8 @@ fn the_commands_of_the_compose_file_run_a_campaign() {
         };
         let log =
             |number: usize| std::fs::read_to_string(place.0.join(format!("{number}.log"))).unwrap();
-        let (server, start) = (begin(0), Instant::now());
+        let server = begin(0);
+        let start = Instant::now();
         while !place.0.join("0/wards/round.bin").exists() {
             assert!(start.elapsed() < PATIENCE, "{}", log(0));
             std::thread::sleep(Duration::from_millis(10));

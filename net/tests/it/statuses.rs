@@ -168,7 +168,8 @@ impl Besieged {
         let federation = Federation::new(name, 3, 2, &["--deadline", "170s", "--close-early"]);
         let server = federation.serve();
         let invitations = federation.invite();
-        let (hostile, stranger) = (Hostile::new(&invitations[0]), Hostile::new(&invitations[1]));
+        let hostile = Hostile::new(&invitations[0]);
+        let stranger = Hostile::new(&invitations[1]);
         Besieged {
             federation,
             server,
@@ -187,7 +188,8 @@ impl Besieged {
 fn another_sender_is_403_whatever_its_frame_says() {
     bounded(|| {
         let besieged = Besieged::new("senders");
-        let (hostile, stranger) = (&besieged.hostile, &besieged.stranger);
+        let hostile = &besieged.hostile;
+        let stranger = &besieged.stranger;
         runtime().block_on(async {
             let (header, agreement) = honest(hostile).await;
             let numbers = vec![0.5f32; agreement.protocol.upload_len()];
@@ -332,7 +334,8 @@ fn what_is_no_frame_is_422_and_what_is_too_long_413() {
 fn another_run_is_404_another_history_409_and_one_that_was_never_made_422() {
     bounded(|| {
         let besieged = Besieged::new("histories");
-        let (hostile, stranger) = (&besieged.hostile, &besieged.stranger);
+        let hostile = &besieged.hostile;
+        let stranger = &besieged.stranger;
         runtime().block_on(async {
             let (_, agreement) = honest(hostile).await;
             let run = hostile.run();

@@ -100,10 +100,8 @@ fn mended3_files_of_the_version_before_are_read_and_newer_ones_refused_by_name()
         // Of a version to come, of another file, with a field that nobody knows.
         for path in &files {
             let folder = path.parent().unwrap().display().to_string();
-            let (whole, name) = (
-                fs::read(path).unwrap(),
-                path.file_stem().unwrap().to_str().unwrap(),
-            );
+            let whole = fs::read(path).unwrap();
+            let name = path.file_stem().unwrap().to_str().unwrap();
             let end = if whole.starts_with(b"sordino ") {
                 whole.iter().position(|b| *b == b'\n').unwrap() + 1
             } else {
@@ -133,7 +131,8 @@ fn mended3_files_of_the_version_before_are_read_and_newer_ones_refused_by_name()
             }
             fs::write(path, &whole).unwrap();
         }
-        let (path, whole) = (&files[0], fs::read(&files[0]).unwrap());
+        let path = &files[0];
+        let whole = fs::read(&files[0]).unwrap();
         let text = whole
             .windows(9)
             .position(|window| window == b"{\"round\":")
@@ -211,14 +210,10 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
         let federation = Federation::new("terminated", 2, 2, &["--deadline", "60s"]);
         let server = federation.serve();
         let invitation = federation.invite().remove(0);
-        let (folder, line) = (
-            federation.joining(&invitation).folder.display().to_string(),
-            invitation.to_string(),
-        );
-        let (started, late) = (
-            federation.place.0.join("started"),
-            federation.place.0.join("late"),
-        );
+        let folder = federation.joining(&invitation).folder.display().to_string();
+        let line = invitation.to_string();
+        let started = federation.place.0.join("started");
+        let late = federation.place.0.join("late");
         let command = format!(
             "touch {}; (sleep 2; touch {}); echo 1",
             started.display(),

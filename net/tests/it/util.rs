@@ -371,10 +371,8 @@ impl Federation {
 
     /// The agent as its file has it.
     pub fn agent(&self, invitation: &Invitation) -> HostAgent<f32, Draws<f32>> {
-        let (shared, file) = (
-            Draws::new(&self.terms(invitation)).unwrap(),
-            self.joining(invitation).folder.join("agent.bin"),
-        );
+        let shared = Draws::new(&self.terms(invitation)).unwrap();
+        let file = self.joining(invitation).folder.join("agent.bin");
         assert!(self.has_begun(invitation));
         HostAgent::open(&shared, invitation.slot, RunSeed::new(0, 0), Some(file)).unwrap()
     }
@@ -406,7 +404,8 @@ impl Federation {
     pub fn lives(&self, last: u32, gets_on: bool, longer: Duration) -> bool {
         let folder = self.place.server();
         let last = folder.join(format!("frames/{last:06}.frame"));
-        let (before, start) = (whole_frames(&folder), Instant::now());
+        let before = whole_frames(&folder);
+        let start = Instant::now();
         while gets_on && whole_frames(&folder) == before && !last.exists() {
             assert!(
                 start.elapsed() < PATIENCE,
@@ -422,10 +421,8 @@ impl Federation {
 
 /// The arguments of a server of this scenario or space, in a folder of this place.
 fn served(place: &Place, what: &str) -> Vec<String> {
-    let (folder, counter) = (
-        place.server().display().to_string(),
-        place.0.join("counter").display().to_string(),
-    );
+    let folder = place.server().display().to_string();
+    let counter = place.0.join("counter").display().to_string();
     let listen = format!("127.0.0.1:{}", free_port());
     [
         "serve",

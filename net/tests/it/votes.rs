@@ -38,10 +38,8 @@ const LESS: f64 = 0.5;
 #[test]
 fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
     bounded(|| {
-        let (epsilon, budget) = (
-            format!("prior.epsilon={EPSILON}"),
-            format!("privacy.max_epsilon={EPSILON}"),
-        );
+        let epsilon = format!("prior.epsilon={EPSILON}");
+        let budget = format!("privacy.max_epsilon={EPSILON}");
         let mut more = vec![
             "--close-early",
             "--deadline",
@@ -56,7 +54,8 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
         }
         let federation = Federation::new("vote-kills", AGENTS, ROUNDS, &more);
         let mut server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         // Nobody measures before the third death, however slow servers begin.
         let deaths = Arc::new(AtomicU32::new(0));
         let agents: Vec<_> = (0..)
@@ -78,7 +77,8 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
             .collect();
         // There is one frame after the first, so deaths come at any moment; a little later each
         // time, until the shares are whole.
-        let (mut stream, mut kills) = (Stream::from_seed(3), 0);
+        let mut stream = Stream::from_seed(3);
+        let mut kills = 0;
         while !federation.lives(
             1,
             false,
@@ -129,10 +129,8 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
 #[test]
 fn an_agent_that_dies_with_queries_left_makes_them_without_its_server() {
     bounded(|| {
-        let (epsilon, budget) = (
-            format!("prior.epsilon={EPSILON}"),
-            format!("privacy.max_epsilon={EPSILON}"),
-        );
+        let epsilon = format!("prior.epsilon={EPSILON}");
+        let budget = format!("privacy.max_epsilon={EPSILON}");
         let mut more = vec![
             "--close-early",
             "--deadline",
@@ -147,7 +145,8 @@ fn an_agent_that_dies_with_queries_left_makes_them_without_its_server() {
         }
         let federation = Federation::new("vote-alone", 2, ROUNDS, &more);
         let server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
+        let invitations = federation.invite();
+        let runtime = runtime();
         let joining = |index: usize| {
             let mut joining = federation.joining(&invitations[index]);
             joining.epsilon_max = Some(EPSILON);
@@ -218,10 +217,8 @@ fn terms_of(protocol: Protocol) -> Terms {
 
 /// A vote, with a ballot that was changed, and then changed itself.
 fn vote(ballot: impl FnOnce(&mut Parameters), change: impl FnOnce(&mut VoteProtocol)) -> Terms {
-    let (candidates, noised) = (
-        bodies::terms().points() as u32,
-        Aggregation::private(1.0, 1.0, 3.0).unwrap(),
-    );
+    let candidates = bodies::terms().points() as u32;
+    let noised = Aggregation::private(1.0, 1.0, 3.0).unwrap();
     let dim = bodies::terms().agreement.dim as usize;
     let mut parameters =
         Parameters::usual(AGENTS, Regions::whole(dim).unwrap(), 1, candidates, noised);

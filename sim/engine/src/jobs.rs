@@ -94,7 +94,8 @@ pub fn finished<M: Model + Clone + 'static>(
     journal: &Journal,
     head: impl FnOnce(&mut M) -> &mut Head,
 ) -> Result<Option<Box<dyn Model>>, ModelError> {
-    let (mut shorter, all) = (model.clone(), model.head().runs);
+    let mut shorter = model.clone();
+    let all = model.head().runs;
     let runs = whole_runs(journal, all, model.work().len())?;
     let head = head(&mut shorter);
     (head.runs, head.description) = (

@@ -55,10 +55,8 @@ fn measure(name: String, x: f64, case: Case, runs: u32) -> Outcome<Row> {
 
 /// Puts `text` between the marks of `name` in a document.
 fn insert(document: &str, name: &str, text: &str) -> Outcome<String> {
-    let (begin, end) = (
-        format!("<!-- begin {name} -->\n"),
-        format!("<!-- end {name} -->"),
-    );
+    let begin = format!("<!-- begin {name} -->\n");
+    let end = format!("<!-- end {name} -->");
     let missing = || format!("no marks of {name}");
     let (before, rest) = document.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
@@ -67,7 +65,9 @@ fn insert(document: &str, name: &str, text: &str) -> Outcome<String> {
 
 fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
-    let (mut runs, mut write, mut only) = (RUNS, false, None);
+    let mut runs = RUNS;
+    let mut write = false;
+    let mut only = None;
     while let Some(word) = arguments.next() {
         match word.as_str() {
             "--runs" => runs = arguments.next().ok_or("--runs N")?.parse()?,
@@ -89,7 +89,8 @@ fn main() -> Outcome<()> {
             rows: rows.collect::<Outcome<Vec<_>>>()?,
             ..plan.table
         };
-        let (text, figure) = (table.markdown(), table.figure(runs));
+        let text = table.markdown();
+        let figure = table.figure(runs);
         if !write {
             println!("{}\n\n{text}", plan.name);
             continue;

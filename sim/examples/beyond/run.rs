@@ -147,8 +147,10 @@ impl Budget {
 
 /// Runs `case` on the functions of `seed`.
 pub fn run(world: &World, seed: RunSeed) -> Outcome<Found> {
-    let (case, config) = (&world.case, &world.config);
-    let (m, sharing) = (config.features(), case.epsilon.is_some());
+    let case = &world.case;
+    let config = &world.config;
+    let m = config.features();
+    let sharing = case.epsilon.is_some();
     let models: Vec<Model<f64>> = models(0)[..if sharing { 6 } else { 1 }].to_vec();
     let mut agents = agents(world, seed, &models);
     let mut state = world.posterior()?;
@@ -162,7 +164,8 @@ pub fn run(world: &World, seed: RunSeed) -> Outcome<Found> {
         .unwrap_or(0)
         .max(m);
     let mut work = vec![0.0; query_scratch_len(capacity(case), rank)];
-    let (mut weights, mut values) = (vec![0.0; m], vec![0.0; POINTS]);
+    let mut weights = vec![0.0; m];
+    let mut values = vec![0.0; POINTS];
     let mut found = Found {
         sum: 0.0,
         by_size: vec![0.0; case.sizes.len()],
@@ -267,7 +270,8 @@ fn believed(
         .collect();
     let dim = world.case.dim;
     let point = |i: usize| &world.points[i * dim..(i + 1) * dim];
-    let (mut logs, mut factor) = (Vec::new(), vec![0.0; packed_len(seen.len())]);
+    let mut logs = Vec::new();
+    let mut factor = vec![0.0; packed_len(seen.len())];
     for (k, noise) in &pairs {
         let kernel = SquaredExponential::new(world.assumed[*k].lengthscale, 1.0)
             .expect("a lengthscale in range");
@@ -295,7 +299,8 @@ fn believed(
         .chunks(models.len())
         .map(|of| of.iter().map(|x| (x - largest).exp()).sum::<f64>())
         .collect();
-    let (total, mut sum) = (each.iter().sum::<f64>(), 0.0);
+    let total = each.iter().sum::<f64>();
+    let mut sum = 0.0;
     let chosen = each.iter().position(|weight| {
         sum += weight;
         sum > unit * total
@@ -312,17 +317,22 @@ fn release(
     seed: RunSeed,
     scratch: &mut [f64],
 ) -> Outcome<()> {
-    let (case, public, config) = (&world.case, world.public(&world.config, 0)?, world.config);
+    let case = &world.case;
+    let public = world.public(&world.config, 0)?;
+    let config = world.config;
     let terms = state.prepare(&public, scratch)?;
-    let (m, n) = (config.features(), f64::from(case.agents));
+    let m = config.features();
+    let n = f64::from(case.agents);
     let sampling = (0..m).map(|i| state.scatter()[i * m + i]).sum::<f64>() / (m as f64 * n);
     let sensitivity = Mechanism::new(&config, &terms, 1.0)?.l2_sensitivity();
     let Some(z) = budget.next(case, j, sampling, (sensitivity / n).powi(2)) else {
         return Ok(());
     };
     let mechanism = Mechanism::new(&config, &terms, z)?;
-    let (encoder, len) = (mechanism.encoder()?, config.contribution_len());
-    let (mut total, mut out) = (vec![0i64; len], vec![0.0; len]);
+    let encoder = mechanism.encoder()?;
+    let len = config.contribution_len();
+    let mut total = vec![0i64; len];
+    let mut out = vec![0.0; len];
     let stream = seed.stream(Party::Server, Purpose::Release, j as u32);
     let mut shares = sums::Shares::new(case, mechanism.grid(), stream);
     for agent in agents {

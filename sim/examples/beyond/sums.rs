@@ -46,7 +46,8 @@ pub fn mu(case: &Case, epsilon: f64) -> Outcome<f64> {
     if case.dropouts.is_none() {
         return Ok(exact);
     }
-    let (mut low, mut high) = (0.0, exact);
+    let mut low = 0.0;
+    let mut high = exact;
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
         if renyi(middle, delta)? <= epsilon {
@@ -76,7 +77,10 @@ pub fn surcharge(m: u32, z: f64, d: usize, t: f64, order: f64) -> (f64, f64) {
 /// What a coarser grid costs 200 devices and 51 numbers at z = 1.2, Rényi order 10: discreteness
 /// over the Gaussian's own cost, bits of the modulus.
 pub fn discreteness() -> Outcome<String> {
-    let (agents, d, z, order) = (200u32, 51, 1.2, 10.0);
+    let agents = 200u32;
+    let d = 51;
+    let z = 1.2;
+    let order = 10.0;
     let mut out = String::from(
         "| noise 2ᵐ, m | share's std | discrete Gaussian: added to 1/z², relative | Skellam: added at order 10, relative | bits \
          |\n|---|---|---|---|---|\n",
@@ -84,9 +88,11 @@ pub fn discreteness() -> Outcome<String> {
     for m in [4u32, 6, 8, 10, 12, 16, 20] {
         let (gaussian, skellam) = surcharge(m, z, d, f64::from(agents), order);
         let std = (1u64 << m) as f64;
-        let (share, squared) = (std / f64::from(agents).sqrt(), 1.0 / (z * z));
+        let share = std / f64::from(agents).sqrt();
+        let squared = 1.0 / (z * z);
         let bits = modulus_bits(agents, (std / z) as u64, std);
-        let (gaussian, skellam) = (gaussian / squared, skellam / (0.5 * order * squared));
+        let gaussian = gaussian / squared;
+        let skellam = skellam / (0.5 * order * squared);
         out += &format!("| {m} | {share:.3} | {gaussian:.1e} | {skellam:.1e} | {bits} |\n");
     }
     Ok(out)
@@ -119,7 +125,8 @@ impl Shares {
         let std = (1u64 << grid.grid_exponent()) as f64;
         let inflation = (f64::from(case.agents) / needed).sqrt();
         let bits = modulus_bits(case.agents, grid.radius(), std * inflation);
-        let (first, masks) = (Stream::from_seed(0), Stream::from_seed(0));
+        let first = Stream::from_seed(0);
+        let masks = Stream::from_seed(0);
         let modulus = 1 << bits.min(62);
         Shares {
             share_std: std / needed.sqrt(),

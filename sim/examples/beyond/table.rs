@@ -90,7 +90,8 @@ impl Table {
                     )
                 });
             let compared = compared.unwrap_or_else(|| "reference | ".into());
-            let (mean, error) = (significant(mean, 3), significant(error, 2));
+            let mean = significant(mean, 3);
+            let error = significant(error, 2);
             out += &format!(
                 "| {} | {} | {epsilon} | {mean} | {error} | {compared} |",
                 row.name, row.features
@@ -151,7 +152,8 @@ impl Table {
         let mut at: Vec<f64> = self.rows.iter().map(|row| row.x).collect();
         at.sort_by(f64::total_cmp);
         at.dedup();
-        let (first, last) = (place(at[0]), place(at[at.len() - 1]));
+        let first = place(at[0]);
+        let last = place(at[at.len() - 1]);
         let margin = 0.04 * (last - first).max(0.1);
         let ticks = at.iter().map(|x| (place(*x), x.to_string())).collect();
         let ruler = Ruler {

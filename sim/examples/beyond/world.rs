@@ -111,7 +111,8 @@ impl Factor {
     fn new(points: &[f64], dim: usize, lengthscale: f64) -> Outcome<Self> {
         let kernel = SquaredExponential::new(lengthscale, 1.0)?;
         let at = |i: usize| &points[i * dim..(i + 1) * dim];
-        let (mut wide, mut diagonal) = (vec![0.0; POINTS * RANK_MAX], vec![0.0; POINTS]);
+        let mut wide = vec![0.0; POINTS * RANK_MAX];
+        let mut diagonal = vec![0.0; POINTS];
         let covariance = |i: usize, j: usize| kernel.covariance(at(i), at(j));
         let rank =
             pivoted_cholesky(POINTS, RANK_MAX, &mut wide, &mut diagonal, 1e-8, covariance).rank;
@@ -264,7 +265,8 @@ fn rows(case: &Case, points: &[f64], factor: &Factor) -> Vec<f64> {
                     .zip(square.chunks_mut(rank))
                     .for_each(|(x, to)| axpy(*x, row, to));
             }
-            let (mut values, mut vectors) = (vec![0.0; rank], vec![0.0; rank * rank]);
+            let mut values = vec![0.0; rank];
+            let mut vectors = vec![0.0; rank * rank];
             symmetric::eigen(&mut square, &mut values, &mut vectors);
             let mut order: Vec<usize> = (0..rank).collect();
             order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));

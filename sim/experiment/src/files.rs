@@ -216,10 +216,8 @@ mod tests {
         fs::write(folder.join(LOCK), "process 1\n").unwrap();
         drop(FolderLock::take(&folder).unwrap());
         // Many at once: never two inside, and each of them comes in at last.
-        let (inside, entered) = (
-            std::sync::atomic::AtomicU32::new(0),
-            std::sync::atomic::AtomicU32::new(0),
-        );
+        let inside = std::sync::atomic::AtomicU32::new(0);
+        let entered = std::sync::atomic::AtomicU32::new(0);
         let order = std::sync::atomic::Ordering::SeqCst;
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -104,8 +104,11 @@ fn student_95(degrees: usize) -> f64 {
     if let Some(t) = FEW.get(degrees) {
         return *t;
     }
-    let (z, v) = (1.959_964_f64, degrees as f64);
-    let (z3, z5, z7) = (z * z * z, z * z * z * z * z, z * z * z * z * z * z * z);
+    let z = 1.959_964_f64;
+    let v = degrees as f64;
+    let z3 = z * z * z;
+    let z5 = z * z * z * z * z;
+    let z7 = z * z * z * z * z * z * z;
     z + (z3 + z) / (4.0 * v)
         + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v * v)
         + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * v * v * v)
@@ -478,7 +481,9 @@ fn method_summary(
             .collect();
         column_means(rows.iter().map(Vec::as_slice))
     };
-    let (low, middle, high) = (quantile(0), quantile(1), quantile(2));
+    let low = quantile(0);
+    let middle = quantile(1);
+    let high = quantile(2);
     let reports = runs
         .first()
         .into_iter()

@@ -310,7 +310,8 @@ pub struct Twins<'n>(Vec<(&'n str, &'n str)>);
 impl<'n> Twins<'n> {
     /// Finds the twins among names with digests; a name without a digest has no twin.
     pub fn of(methods: impl Iterator<Item = (&'n str, Option<String>)>) -> Self {
-        let (mut firsts, mut found): (Vec<(&str, String)>, _) = (Vec::new(), Vec::new());
+        let mut firsts: Vec<(&str, String)> = Vec::new();
+        let mut found = Vec::new();
         for (name, digest) in methods {
             let Some(digest) = digest else { continue };
             match firsts.iter().find(|(_, known)| *known == digest) {

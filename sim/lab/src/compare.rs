@@ -112,7 +112,8 @@ impl Side {
             let mut runs = read::run_record(RunFiles::Folder(path), &scenario)?.results;
             runs.sort_by_key(|run| run.run);
             for run in runs {
-                let (name, digest) = (run.method.to_string(), run.digest.to_string());
+                let name = run.method.to_string();
+                let digest = run.digest.to_string();
                 match digests.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, known)) => known.push(digest),
                     None => digests.push((name, vec![digest])),
@@ -289,12 +290,14 @@ fn letter(place: usize) -> String {
 }
 
 fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
-    let (one, two) = (&a.results.summary.trust, &b.results.summary.trust);
+    let one = &a.results.summary.trust;
+    let two = &b.results.summary.trust;
     let Some((_, by)) = PAIRED_BY
         .iter()
         .find(|(trust, _)| one == two && trust == one)
     else {
-        let (first, second) = (one.clone(), two.clone());
+        let first = one.clone();
+        let second = two.clone();
         return Err(CompareError::Trust {
             a: a.path.clone(),
             b: b.path.clone(),
@@ -303,7 +306,8 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
         });
     };
     let refuse = |key: &str, first: String, second: String| {
-        let (a, b) = (a.path.clone(), b.path.clone());
+        let a = a.path.clone();
+        let b = b.path.clone();
         Err(CompareError::Unpaired {
             a,
             b,

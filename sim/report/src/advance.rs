@@ -67,7 +67,8 @@ pub fn width(text: &str, size: f64, bold: bool) -> f64 {
 }
 
 fn advance(c: char, bold: bool) -> u16 {
-    let (code, mut start) = (c as u32, 0);
+    let code = c as u32;
+    let mut start = 0;
     for range in FIRST {
         if range.contains(&code) {
             let place = start + (code - range.start()) as usize;
@@ -87,7 +88,8 @@ pub fn fitted(text: &str, size: f64, bold: bool, most: f64) -> String {
         return text.to_owned();
     }
     let room = most - width("…", size, bold);
-    let (mut kept, mut used) = (String::new(), 0.0);
+    let mut kept = String::new();
+    let mut used = 0.0;
     for c in text.chars() {
         used += f64::from(advance(c, bold)) * size / 1000.0;
         if used > room {

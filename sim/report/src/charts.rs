@@ -30,7 +30,8 @@ pub fn element(chart: &Chart, ruler: Option<&Ruler>, plot: (f64, f64), labels: f
 /// once in the page.
 pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
     const FIRST: &str = "<use href=\"#axes\"/>\n";
-    let (mut out, mut first) = (String::new(), None);
+    let mut out = String::new();
+    let mut first = None;
     for chart in charts {
         let ruler = chart.ruler();
         let layout = Layout::of(chart, &ruler, &room(plot, labels, Sizes::SMALL));
@@ -64,7 +65,8 @@ fn room(plot: (f64, f64), labels: f64, sizes: Sizes) -> Room {
 }
 
 fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
-    let (width, height) = (layout.width.ceil(), layout.height.ceil());
+    let width = layout.width.ceil();
+    let height = layout.height.ceil();
     format!(
         "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n{drawn}</svg>\n",
         escape(&chart.title)
@@ -258,16 +260,12 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     let notes = methods
         .iter()
         .map(|method| advance::width(&note(method), sizes.tick, false));
-    let (left, right) = (
-        names.fold(0.0, f64::max) + 20.0,
-        notes.fold(0.0, f64::max) + 18.0,
-    );
+    let left = names.fold(0.0, f64::max) + 20.0;
+    let right = notes.fold(0.0, f64::max) + 18.0;
     let plot = (590.0 - left - right).clamp(220.0, 330.0);
     let px = |x: f64| left + ((x - from) / (high * 1.02 - from)).clamp(0.0, 1.0) * plot;
-    let (width, height) = (
-        (left + plot + right).ceil(),
-        34.0 + ROW * methods.len() as f64 + 44.0,
-    );
+    let width = (left + plot + right).ceil();
+    let height = 34.0 + ROW * methods.len() as f64 + 44.0;
     let bottom = 34.0 + ROW * methods.len() as f64;
     let mut out = format!(
         "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Utility against privacy\">\n"
@@ -301,11 +299,9 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
         &format!("summed {regret_name}, 95 % interval"),
     );
     for (i, method) in methods.iter().enumerate() {
-        let (y, class, half) = (
-            34.0 + ROW * (i as f64 + 0.5),
-            palette::of(method.method),
-            interval(method),
-        );
+        let y = 34.0 + ROW * (i as f64 + 0.5);
+        let class = palette::of(method.method);
+        let half = interval(method);
         let name = method.method.name();
         let mean = method.summed_regret.mean;
         let _ = writeln!(

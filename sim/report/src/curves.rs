@@ -87,10 +87,8 @@ impl Curves {
                     )
                 })
             };
-            let (run, method) = (
-                record.get(run).unwrap_or(""),
-                record.get(method).unwrap_or(""),
-            );
+            let run = record.get(run).unwrap_or("");
+            let method = record.get(method).unwrap_or("");
             let (round, value) = (number(round)?, number(round + 1)?);
             // Without a finite bound there is nothing to draw.
             let spent = epsilon

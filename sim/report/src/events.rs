@@ -45,10 +45,8 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
         ));
     }
     let Some(prior) = prior else {
-        let (q, z) = (
-            scenario.privacy.sampling_probability,
-            scenario.privacy.noise_multiplier,
-        );
+        let q = scenario.privacy.sampling_probability;
+        let z = scenario.privacy.noise_multiplier;
         let z = shown(&[z.value()]);
         return Some(format!(
             "{count} Gaussian releases of multiplier {z}, each of a secret {q} of the agents{rest}"
@@ -131,7 +129,8 @@ pub fn unequal(summary: &Statistics) -> Option<String> {
 pub fn shown(multipliers: &[f64]) -> String {
     let low = multipliers.iter().copied().fold(f64::INFINITY, f64::min);
     let high = multipliers.iter().copied().fold(0.0, f64::max);
-    let (low, high) = (significant(low, 3), significant(high, 3));
+    let low = significant(low, 3);
+    let high = significant(high, 3);
     if low == high {
         low
     } else {

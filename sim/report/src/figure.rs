@@ -183,7 +183,9 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)])
         keyed: false,
     };
     let rooms = aligned(panels, vec![room; panels.len()], panels.len().max(1));
-    let (mut x, mut top, mut blocks) = (GAP, 0.0, Vec::new());
+    let mut x = GAP;
+    let mut top = 0.0;
+    let mut blocks = Vec::new();
     // Once to learn how wide everything is, then below the lines that are broken to that width.
     for pass in 0..2 {
         if pass == 1 {

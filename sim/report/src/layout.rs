@@ -307,10 +307,13 @@ fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
 /// after the other.
 fn key(room: &Room, bottom: f64, widths: &[f64]) -> Key {
     const BETWEEN: f64 = 14.0;
-    let (left, right) = (room.corner.0 + EDGE, room.corner.0 + room.width - EDGE);
+    let left = room.corner.0 + EDGE;
+    let right = room.corner.0 + room.width - EDGE;
     let widest = KEY_SAMPLE + widths.iter().copied().fold(0.0, f64::max);
     let aligned = left + 2.0 * widest + BETWEEN <= right;
-    let (mut x, mut row, mut places) = (left, 0, Vec::new());
+    let mut x = left;
+    let mut row = 0;
+    let mut places = Vec::new();
     for width in widths {
         let own = if aligned { widest } else { KEY_SAMPLE + width };
         if x > left && x + own > right {
@@ -337,7 +340,8 @@ fn spaced(
     edges: (f64, f64),
     size: f64,
 ) -> Vec<(f64, String, usize)> {
-    let (mut kept, mut ends) = (Vec::new(), [f64::NEG_INFINITY; 2]);
+    let mut kept = Vec::new();
+    let mut ends = [f64::NEG_INFINITY; 2];
     for (x, text) in names {
         let half = 0.5 * width(text, size, false);
         let place = frame

@@ -150,10 +150,8 @@ pub fn all(
     names: &[String],
     objective: &ObjectiveConfig,
 ) -> String {
-    let (dim, own) = (
-        points.first().map_or(0, |point| point.split(',').count()),
-        Own::of(objective),
-    );
+    let dim = points.first().map_or(0, |point| point.split(',').count());
+    let own = Own::of(objective);
     let mut head = ["run", "method", "agent", "round", "source", "candidate"]
         .map(str::to_owned)
         .to_vec();

@@ -31,11 +31,13 @@ pub fn t_test(differences: &[f64]) -> Option<f64> {
 /// P(|T| ≤ t) of Student's distribution.
 fn within(t: f64, degrees: usize) -> f64 {
     let v = degrees as f64;
-    let (sine, square) = (t / (v + t * t).sqrt(), v / (v + t * t));
+    let sine = t / (v + t * t).sqrt();
+    let square = v / (v + t * t);
     let cosine = square.sqrt();
     // Terms cosᵏθ with k of the parity of degrees − 2.
     let first = if degrees.is_multiple_of(2) { 0 } else { 1 };
-    let (mut term, mut sum) = (if first == 0 { 1.0 } else { cosine }, 0.0);
+    let mut term = if first == 0 { 1.0 } else { cosine };
+    let mut sum = 0.0;
     let mut k = first;
     while k + 2 <= degrees {
         sum += term;
@@ -112,7 +114,8 @@ fn exact(ranks: &[usize], observed: usize) -> f64 {
                 };
         }
     }
-    let (below, above): (f64, f64) = (of[..=observed].iter().sum(), of[observed..].iter().sum());
+    let below: f64 = of[..=observed].iter().sum();
+    let above: f64 = of[observed..].iter().sum();
     (2.0 * below.min(above)).min(1.0)
 }
 
@@ -135,7 +138,8 @@ pub fn holm(values: &[Option<f64>]) -> Vec<Option<f64>> {
             .unwrap_or(1.0)
             .total_cmp(&values[*b].unwrap_or(1.0))
     });
-    let (mut corrected, mut most) = (vec![None; values.len()], 0.0f64);
+    let mut corrected = vec![None; values.len()];
+    let mut most = 0.0f64;
     for (done, place) in order.iter().enumerate() {
         most = most
             .max((order.len() - done) as f64 * values[*place].unwrap_or(1.0))
@@ -205,7 +209,8 @@ mod tests {
             assert_eq!(wilcoxon(&signed), Some(exact(&ranks, observed)));
             near(&ranks, observed) / exact(&ranks, observed)
         };
-        let (few, many) = (spread(60, 22), spread(200, 86));
+        let few = spread(60, 22);
+        let many = spread(200, 86);
         assert!(
             (1.2..1.4).contains(&few) && (1.0..1.1).contains(&many),
             "{few} {many}"

@@ -237,7 +237,8 @@ fn own(place: usize) -> &'static str {
 /// The style sheet for the classes used in `body`, light, and dark where the reader prefers it;
 /// `light` and `dark` are rules added to each.
 pub fn style(body: &str, light: &str, dark: &str) -> String {
-    let (day, night) = (colours(body, false), colours(body, true));
+    let day = colours(body, false);
+    let night = colours(body, true);
     format!("{SHAPES}{day}{light}\n@media (prefers-color-scheme:dark){{{night}{dark}}}\n")
 }
 
@@ -266,7 +267,8 @@ fn colours(body: &str, dark: bool) -> String {
         let found = SURFACES.iter().find(|(name, ..)| *name == wanted);
         found.map_or("", |(_, light, night)| if dark { night } else { light })
     };
-    let (soft, band) = (surface("soft"), if dark { ".2" } else { ".13" });
+    let soft = surface("soft");
+    let band = if dark { ".2" } else { ".13" };
     let mut out = format!(
         "text{{fill:{}}}.ground{{fill:{}}}.sub,.tick,.axis,.note{{fill:{soft}}}.grid{{stroke:{}}}.base{{stroke:{}}}\
          .band{{fill-opacity:{band}}}",
@@ -485,7 +487,8 @@ mod tests {
             0.2126 * linear(channel(1)) + 0.7152 * linear(channel(3)) + 0.0722 * linear(channel(5))
         };
         let contrast = |a: &str, b: &str| {
-            let (a, b) = (luminance(a), luminance(b));
+            let a = luminance(a);
+            let b = luminance(b);
             (a.max(b) + 0.05) / (a.min(b) + 0.05)
         };
         for (class, _, light, dark) in HUES {

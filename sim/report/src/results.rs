@@ -53,7 +53,8 @@ impl Results {
         let scenario = written
             .parse()
             .map_err(|error: toml::de::Error| wrong(&path, error.message().to_owned()))?;
-        let (summary, curves) = (files.summary()?, Curves::read(files)?);
+        let summary = files.summary()?;
+        let curves = Curves::read(files)?;
         if let Some(method) = summary
             .methods
             .iter()
@@ -178,10 +179,8 @@ impl Results {
         text: &str,
         chart: super::chart::Chart,
     ) -> Picture {
-        let (title, text) = (
-            format!("{}: {title}", self.summary.scenario),
-            text.to_owned(),
-        );
+        let title = format!("{}: {title}", self.summary.scenario);
+        let text = text.to_owned();
         Picture {
             name: name.to_owned(),
             title,
@@ -209,7 +208,8 @@ impl Results {
 
     /// Regret by round of every method that has more than one round.
     fn over_rounds(&self) -> Option<Picture> {
-        let (means, looks) = (self.curves.means(), self.looks());
+        let means = self.curves.means();
+        let looks = self.looks();
         let curve = |found: &super::curves::MethodCurve| {
             let summary = self.summary.method(&found.method);
             let free = summary
@@ -271,10 +271,8 @@ impl Results {
             self.summary.trust == FEDERATED,
         );
         for (method, at) in paid {
-            let (point, name) = (
-                Point::mean_of_positive(priced(method).unwrap_or(1.0), at),
-                base(&method.name),
-            );
+            let point = Point::mean_of_positive(priced(method).unwrap_or(1.0), at);
+            let name = base(&method.name);
             match curves.iter_mut().find(|curve| curve.label == name) {
                 Some(curve) => curve.points.push(point),
                 None => {
@@ -396,7 +394,8 @@ pub fn over(epsilons: &[f64]) -> Option<Ruler> {
     if !(low > 0.0 && high > low * 1.01) {
         return None;
     }
-    let (from, to) = (low.ln(), high.ln());
+    let from = low.ln();
+    let to = high.ln();
     let room = 0.04 * (to - from);
     let steps: &[f64] = if high / low > 1e4 {
         &[1.0]

@@ -25,10 +25,8 @@ pub fn number(value: Option<f64>) -> String {
 
 /// A number in the shorter of two notations, `0.01` and `1e-4`; empty where there is none.
 pub fn short(value: Option<f64>) -> String {
-    let (plain, power) = (
-        number(value),
-        value.map_or(String::new(), |x| format!("{x:e}")),
-    );
+    let plain = number(value);
+    let power = value.map_or(String::new(), |x| format!("{x:e}"));
     if power.len() < plain.len() {
         power
     } else {

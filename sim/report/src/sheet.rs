@@ -38,7 +38,8 @@ impl Sheet {
     /// The picture as SVG, and its height in millimetres.
     pub fn drawn(&self, picture: &Picture) -> (String, f64) {
         let width = self.width * UNITS;
-        let (mut body, mut y) = (String::new(), 0.0);
+        let mut body = String::new();
+        let mut y = 0.0;
         if self.title {
             y = heading(
                 &mut body,
@@ -181,7 +182,8 @@ mod tests {
             .count()
         };
         // A class in the style sheet, and one for each curve that is named at its end.
-        let (named, keyed) = (leaders(&few, 84.0), leaders(&many, 84.0));
+        let named = leaders(&few, 84.0);
+        let keyed = leaders(&many, 84.0);
         assert!(named == keyed + 2, "{named} {keyed}");
         // A unit is two thirds of a point, in every width: 84 mm are 238.1 pt.
         assert!((84.0 * UNITS / 1.5 - 238.11).abs() < 0.01);

@@ -34,7 +34,8 @@ fn marks(
     py: &impl Fn(f64) -> f64,
 ) {
     for point in &curve.points {
-        let (x, class) = (px(point.x) + BESIDE * place, curve.class);
+        let x = px(point.x) + BESIDE * place;
+        let class = curve.class;
         if point.low < point.high {
             let _ = writeln!(
                 out,
@@ -103,8 +104,12 @@ impl Chart {
     /// Axes, their numbers and names, without the title.
     pub(super) fn axes(&self, layout: &Layout) -> String {
         let frame = layout.frame;
-        let (left, right, bottom) = (frame.x, frame.x + frame.width, frame.y + frame.height);
-        let (mut out, mut before, mut grid) = (String::new(), f64::INFINITY, String::new());
+        let left = frame.x;
+        let right = frame.x + frame.width;
+        let bottom = frame.y + frame.height;
+        let mut out = String::new();
+        let mut before = f64::INFINITY;
+        let mut grid = String::new();
         above(
             &mut out,
             "axis",
@@ -245,10 +250,8 @@ impl Chart {
             let Some(point) = curve.points.last() else {
                 return;
             };
-            let (x, long) = (
-                px(point.x) + BESIDE * (place as f64 - middle),
-                width(label, NAME_SIZE, true),
-            );
+            let x = px(point.x) + BESIDE * (place as f64 - middle);
+            let long = width(label, NAME_SIZE, true);
             dots.push(Dot {
                 x,
                 y: py(point.y),
@@ -275,7 +278,9 @@ impl Chart {
                 (curve.class, "start", -2.0)
             };
             if (name.y - dot.y).abs() > 3.0 {
-                let (x, y, to) = (dot.x, dot.y, name.x + air);
+                let x = dot.x;
+                let y = dot.y;
+                let to = name.x + air;
                 let _ = writeln!(
                     out,
                     r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {:.1}"/>"#,
@@ -327,7 +332,8 @@ impl Chart {
     /// Names at the curves' ends, pushed apart, with a thin leader each.
     fn labels(&self, out: &mut String, layout: &Layout, py: &impl Fn(f64) -> f64) {
         let frame = &layout.frame;
-        let (right, bottom) = (frame.x + frame.width, frame.y + frame.height);
+        let right = frame.x + frame.width;
+        let bottom = frame.y + frame.height;
         // A label with its note below it is two lines, the middle of which is its place.
         let (gap, up) = if layout.stacked {
             (NOTE_BELOW + 19.0, 0.5 * NOTE_BELOW)
@@ -467,7 +473,8 @@ pub fn plain(x: f64) -> String {
 /// rounded point to the next, without optional separators: half as long as absolute points, and
 /// nothing drifts.
 fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
-    let (mut d, mut at) = (String::new(), [0, 0]);
+    let mut d = String::new();
+    let mut at = [0, 0];
     for (i, (x, y)) in points.enumerate() {
         let to = [x, y].map(|x| (x * 10.0).round() as i64);
         d.push_str(["M", "l", ""][i.min(2)]);
@@ -484,7 +491,8 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
 }
 
 fn tenths(n: i64) -> String {
-    let (sign, n) = (if n < 0 { "-" } else { "" }, n.unsigned_abs());
+    let sign = if n < 0 { "-" } else { "" };
+    let n = n.unsigned_abs();
     match (n / 10, n % 10) {
         (whole, 0) => format!("{sign}{whole}"),
         (0, tenth) => format!("{sign}.{tenth}"),
@@ -557,7 +565,8 @@ mod tests {
                 note: String::new(),
                 points,
             };
-            let (scale, title) = (Scale::Linear { from: 0.0 }, String::new());
+            let scale = Scale::Linear { from: 0.0 };
+            let title = String::new();
             Chart {
                 title,
                 x_label: String::new(),
@@ -615,7 +624,8 @@ mod tests {
                 .enumerate()
                 .map(curve)
                 .collect();
-            let (scale, y_max) = (Scale::Linear { from: 0.0 }, 2.0);
+            let scale = Scale::Linear { from: 0.0 };
+            let y_max = 2.0;
             let chart = Chart {
                 title: String::new(),
                 x_label: String::new(),
@@ -662,7 +672,8 @@ mod tests {
             let [name] = named[..] else {
                 panic!("{label}: {named:?}")
             };
-            let (x, long) = (number(name, "x"), width(label, 13.0, true));
+            let x = number(name, "x");
+            let long = width(label, 13.0, true);
             let (from, to) = if name.contains("anchor=\"end\"") {
                 (x - long, x)
             } else {

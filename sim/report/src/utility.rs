@@ -12,7 +12,8 @@ impl Results {
     /// The measure that methods are compared by, over ε where releases have several ε; otherwise
     /// side by side, the best first, with ε beside each name. `None` if there is a single method.
     pub(super) fn utility(&self) -> Option<Picture> {
-        let (worth, looks) = (self.worth(), self.looks());
+        let worth = self.worth();
+        let looks = self.looks();
         let found = worth
             .iter()
             .filter_map(|(name, values)| Some((self.summary.method(name)?, Estimate::of(values))));

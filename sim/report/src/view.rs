@@ -79,7 +79,8 @@ impl View {
             compared,
             sections: further,
         } = self;
-        let (ruler, summary) = (panels.ruler.as_ref(), &results.summary);
+        let ruler = panels.ruler.as_ref();
+        let summary = &results.summary;
         let picture = compose(
             &head.name,
             &[&head.description, &panels.line],

@@ -402,7 +402,8 @@ fn measure(case: &Case, arguments: &Arguments, claim: &Claim) -> Result<Report, 
             audit.run(claim, case.defect, kind, threads)
         }
         Mechanism::Laplace => {
-            let (epsilon, runs) = (LOCAL_EPSILON, runs.saturating_mul(REPORTS_PER_RUN));
+            let epsilon = LOCAL_EPSILON;
+            let runs = runs.saturating_mul(REPORTS_PER_RUN);
             LocalAudit {
                 epsilon,
                 runs,

@@ -158,7 +158,9 @@ mod tests {
             if !inside || !line.starts_with("sordino ") {
                 continue;
             }
-            let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+            let mut words = Vec::new();
+            let mut word = String::new();
+            let mut quote = None;
             for letter in line
                 .split(" #")
                 .next()

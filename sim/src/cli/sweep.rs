@@ -140,7 +140,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             Format::Text => Ok(()),
         };
     }
-    let (done, (unit, steps)) = (index.count(Status::Done), steps(&folder)?);
+    let done = index.count(Status::Done);
+    let (unit, steps) = steps(&folder)?;
     let total: u64 = steps.iter().sum();
     let mut writer = ProgressWriter::new("sweep", &index.scenario, unit, total);
     writer.found(

@@ -42,7 +42,8 @@ fn words(line: &str) -> Vec<String> {
 
 #[test]
 fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_the_file() {
-    let (chapter, folder) = (chapter(), scratch("book-file"));
+    let chapter = chapter();
+    let folder = scratch("book-file");
     std::fs::write(
         folder.join("space.toml"),
         block(&chapter, "toml", "[parameters.rate]"),
@@ -54,7 +55,8 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
     assert_eq!(head, "study,rate,kind,value", "the columns of the chapter");
     let mut studies = format!("{head}\n");
     for study in 0..60 {
-        let (scale, offset) = (1.0 + f64::from(study % 7), f64::from(study));
+        let scale = 1.0 + f64::from(study % 7);
+        let offset = f64::from(study);
         for place in 0..10 {
             let exponent = -0.4 * f64::from((7 * place + study) % 10);
             let kind = ["adam", "sgd"][place as usize % 2];
@@ -120,10 +122,8 @@ fn readme() -> String {
 
 /// A copy of the example that README works on.
 fn wards(name: &str) -> PathBuf {
-    let (from, folder) = (
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/wards"),
-        scratch(name),
-    );
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/wards");
+    let folder = scratch(name);
     for file in ["space.toml", "studies.csv", "studies.py", "train.py"] {
         std::fs::copy(from.join(file), folder.join(file)).unwrap();
     }
@@ -162,7 +162,8 @@ fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
             .map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap());
         values.take(evaluations).fold(f64::INFINITY, f64::min)
     };
-    let (with, without) = (best("begun", 5), best("alone", 5));
+    let with = best("begun", 5);
+    let without = best("alone", 5);
     assert!(
         with < without,
         "after five evaluations {with} with the file, {without} without"

@@ -81,7 +81,9 @@ fn what_is_released_is_what_the_studies_would_publish() {
         note: None,
         published: None,
     };
-    let (data, unit, accounting) = ("d".into(), "agent".into(), Accounting::Gaussian);
+    let data = "d".into();
+    let unit = "agent".into();
+    let accounting = Accounting::Gaussian;
     let terms = Terms {
         data,
         unit,
@@ -202,7 +204,8 @@ fn both_drivers_shards_and_stops_print_one_digest_also_on_links_that_fail() {
                 ..Options::default()
             },
         );
-        let (threads, shards) = (NonZeroUsize::new(3), NonZeroU32::new(5));
+        let threads = NonZeroUsize::new(3);
+        let shards = NonZeroU32::new(5);
         let tokio = execute(
             &scenario,
             &Options {
@@ -222,7 +225,8 @@ fn both_drivers_shards_and_stops_print_one_digest_also_on_links_that_fail() {
         let mut journal = Journal::create(&folder, &scenario.resolved(), None).unwrap();
         let results = loop {
             let progress = StopAfter::new(1);
-            let (driver, stop) = (DriverKind::Lockstep, progress.stop.clone());
+            let driver = DriverKind::Lockstep;
+            let stop = progress.stop.clone();
             let options = Options {
                 driver,
                 journal: Some(Arc::new(journal)),
@@ -326,7 +330,9 @@ fn losses_of_a_table_are_minimised() {
     let mut table = "agent,rate,kind,depth,value\n".to_owned();
     for agent in 0..30 {
         for place in 0..36 {
-            let (exponent, kind, depth) = (place % 6, ["a", "b"][place / 6 % 2], 1 + place / 12);
+            let exponent = place % 6;
+            let kind = ["a", "b"][place / 6 % 2];
+            let depth = 1 + place / 12;
             let away = (exponent as f64 - 2.0).powi(2)
                 + if kind == "a" { 0.0 } else { 2.0 }
                 + (depth as f64 - 2.0).powi(2);

@@ -356,7 +356,8 @@ fn bad_input_is_one_line_and_code_2() {
 #[test]
 fn list_names_every_scenario_below_its_trust_model() {
     let output = done(&scratch("cli-list"), &["list"]);
-    let (mut trust, mut found) = ("", Vec::new());
+    let mut trust = "";
+    let mut found = Vec::new();
     for line in text(&output.stdout).lines().filter(|line| !line.is_empty()) {
         match line.strip_prefix("# ") {
             Some(head) => trust = head.split(':').next().unwrap(),

@@ -53,7 +53,8 @@ fn folders_over_the_same_functions_are_paired_run_by_run() {
         };
         (0..6).map(of).collect()
     };
-    let (first, second) = (sums("a"), sums("b"));
+    let first = sums("a");
+    let second = sums("b");
     let mean = first.iter().zip(&second).map(|(a, b)| a - b).sum::<f64>() / 6.0;
     assert!((pairs[1]["mean"].as_f64().unwrap() - mean).abs() < 1e-9);
     let smaller = first.iter().zip(&second).filter(|(a, b)| a < b).count();

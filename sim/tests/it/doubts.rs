@@ -25,10 +25,8 @@ fn table(base: f64, scale: f64) -> String {
     for agent in 0..120 {
         let own = f64::from(agent);
         for place in 0..36 {
-            let (rate, depth) = (
-                f64::from(place / 4) / 8.0,
-                [1.0, 3.0, 5.0, 8.0][place as usize % 4],
-            );
+            let rate = f64::from(place / 4) / 8.0;
+            let depth = [1.0, 3.0, 5.0, 8.0][place as usize % 4];
             for (optimizer, loss) in [("adam", 0.0), ("sgd", 0.25)] {
                 let along = (rate - 0.62 - 0.12 * (1.7 * own).sin()) / 0.6;
                 let deep = (depth - 1.0) / 7.0 - 0.5 - 0.1 * own.cos();
@@ -132,7 +130,8 @@ fn mended3_the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_prop
             mended.get("cautions").is_none() && !told.contains("Warning"),
             "{told}"
         );
-        let ([random, harmed], [again, better]) = (regrets(&summary), regrets(&mended));
+        let [random, harmed] = regrets(&summary);
+        let [again, better] = regrets(&mended);
         assert_eq!(random, again, "constants do not concern random");
         // Negative control: as it is, the same block is worse than random.
         assert!(

@@ -275,11 +275,10 @@ fn faults_cost_utility_and_nothing_else() {
 }
 
 fn faulty(all: &[&str], methods: &[&str]) {
-    let (calm, faulty) = (scenario(methods), scenario(&[methods, all].concat()));
-    let (calm, reference) = (
-        run(&calm, &options(DriverKind::Lockstep, 1, 1)),
-        run(&faulty, &options(DriverKind::Lockstep, 1, 1)),
-    );
+    let calm = scenario(methods);
+    let faulty = scenario(&[methods, all].concat());
+    let calm = run(&calm, &options(DriverKind::Lockstep, 1, 1));
+    let reference = run(&faulty, &options(DriverKind::Lockstep, 1, 1));
     assert_eq!(run(&faulty, &options(DriverKind::Tokio, 2, 3)), reference);
     let mut seen = sordino_sim::world::fault::FaultCounts::default();
     for (calm, faulty) in calm.iter().zip(&reference) {

@@ -103,7 +103,8 @@ fn an_agent_of_the_module_is_the_simulators() {
         let mut numbers = vec![0.0f32; storage_len(public)];
         let storage = AgentStorage::split(public, &mut numbers).unwrap();
         let mut agent = Agent::attach(public, &mut state, storage).unwrap();
-        let (mut input, mut asked) = (Input::Start, Vec::new());
+        let mut input = Input::Start;
+        let mut asked = Vec::new();
         loop {
             match agent.handle(input).unwrap() {
                 Output::Evaluate { candidate, .. } => {

@@ -19,8 +19,8 @@ fn run(settings: &[&str]) -> (Vec<MethodRun>, Statistics) {
 /// Frequencies within four standard errors (level 6e-5 each), and not those of other probabilities.
 #[test]
 fn faults_cost_utility_and_no_privacy() {
-    let ((with, with_summary), (without, without_summary)) =
-        (run(&[]), run(&["faults.dropout=0", "faults.straggler=0"]));
+    let (with, with_summary) = run(&[]);
+    let (without, without_summary) = run(&["faults.dropout=0", "faults.straggler=0"]);
     assert_eq!(with.len(), without.len());
     for (with, without) in with_summary.methods.iter().zip(&without_summary.methods) {
         assert_eq!(

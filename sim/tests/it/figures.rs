@@ -49,10 +49,8 @@ fn a_figure_has_the_width_and_the_methods_that_were_asked_for() {
         );
         std::fs::read_to_string(folder.join("a.svg")).unwrap()
     };
-    let (whole, two) = (
-        figure(&[]),
-        figure(&["--methods", "ts,dp-prior", "--no-title", "--width", "6cm"]),
-    );
+    let whole = figure(&[]);
+    let two = figure(&["--methods", "ts,dp-prior", "--no-title", "--width", "6cm"]);
     assert!(
         whole.contains("width=\"84mm\"")
             && whole.contains(">small: regret<")
@@ -75,7 +73,8 @@ fn a_figure_has_the_width_and_the_methods_that_were_asked_for() {
         );
         std::fs::read_to_string(folder.join("u.svg")).unwrap()
     };
-    let (priced, free) = (utility(&folder, "a"), utility(&folder, "six"));
+    let priced = utility(&folder, "a");
+    let free = utility(&folder, "six");
     assert!(
         priced.contains("ε, logarithmic") && priced.matches("ε = ").count() == 2,
         "{priced}"

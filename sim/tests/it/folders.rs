@@ -543,7 +543,8 @@ fn the_default_folder_is_small_and_whole() {
         &folder,
         &[&run[..], &["--chain", "--out", "chained"]].concat(),
     );
-    let (small, chained) = (files(&folder.join("a")), files(&folder.join("chained")));
+    let small = files(&folder.join("a"));
+    let chained = files(&folder.join("chained"));
     let of = |name: &str| text(&small[Path::new(name)]);
     let bytes: usize = small.values().map(Vec::len).sum();
     // With 200 agents, each of two counts may have a digit more: 10 runs, 40 broadcasts and two

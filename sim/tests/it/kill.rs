@@ -52,7 +52,8 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
         "every release is charged exactly once"
     );
     let mut moments = Stream::from_seed(3);
-    let (mut kills, mut attempt) = (0, 0);
+    let mut kills = 0;
+    let mut attempt = 0;
     while kills < KILLS {
         attempt += 1;
         let folder = root.join(format!("killed-{attempt}"));

@@ -152,7 +152,8 @@ fn execute(
     stop_after: u32,
 ) -> Result<Vec<MethodRun>, DriverError> {
     let progress = StopAfter::new(stop_after);
-    let (driver, journal) = (DriverKind::Lockstep, journal.map(Arc::new));
+    let driver = DriverKind::Lockstep;
+    let journal = journal.map(Arc::new);
     federated::run(
         scenario,
         &Options {
@@ -197,11 +198,13 @@ fn the_file_has_the_posterior_of_the_last_release() {
     .unwrap()
     .unwrap();
     let rows = Rows::<f64>::new(&protocol, &landmarks, &candidates, 1).unwrap();
-    let (m, n) = (protocol.config.features(), protocol.config.design_len());
+    let m = protocol.config.features();
+    let n = protocol.config.design_len();
     let mut posterior = PublicState::new(protocol.config, vec![0.0; storage_len(m)]).unwrap();
     let mut scratch = vec![0.0; scratch_len(m, n)];
     // Designs are weighed by the whole prior, which features alone do not express.
-    let (surrogate, dim) = (&scenario.surrogate, 1);
+    let surrogate = &scenario.surrogate;
+    let dim = 1;
     let kernel = surrogate.kernel.build().unwrap();
     let (factor, _) = prior_factor(&kernel, &candidates, dim, surrogate.prior_tolerance);
     let public = rows.public(&factor).unwrap();
@@ -221,11 +224,9 @@ fn the_file_has_the_posterior_of_the_last_release() {
     assert!(b.to_bits() != of_the_first.to_bits());
 
     let wide = |numbers: &[f32]| numbers.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
-    let (points, weights, covariance) = (
-        wide(&file.landmarks),
-        wide(&file.weights),
-        wide(&file.covariance),
-    );
+    let points = wide(&file.landmarks);
+    let weights = wide(&file.weights);
+    let covariance = wide(&file.covariance);
     let numbers = PriorNumbers {
         dim: 1,
         landmarks: &points,
@@ -237,7 +238,9 @@ fn the_file_has_the_posterior_of_the_last_release() {
     let mut storage = vec![0.0; attach_len(file.features())];
     let prior = PublicPrior::attach(numbers, &mut storage).unwrap();
     let mut scratch = vec![0.0; file.features()];
-    let (mut mean_gap, mut variance_gap, mut largest) = (0.0f64, 0.0f64, 0.0f64);
+    let mut mean_gap = 0.0f64;
+    let mut variance_gap = 0.0f64;
+    let mut largest = 0.0f64;
     let mut row = vec![0.0; m];
     for (x, phi) in candidates
         .iter()
@@ -252,7 +255,8 @@ fn the_file_has_the_posterior_of_the_last_release() {
             *out = line.iter().zip(phi).map(|(a, b)| a * b).sum();
         }
         let variance: f64 = phi.iter().zip(&row).map(|(a, b)| a * b).sum();
-        let (s2, s) = (2.5, 2.5f64.sqrt());
+        let s2 = 2.5;
+        let s = 2.5f64.sqrt();
         mean_gap = mean_gap.max((mean / s - prior.mean(&[*x], &mut scratch).unwrap()).abs());
         variance_gap =
             variance_gap.max((variance / s2 - prior.variance(&[*x], &mut scratch).unwrap()).abs());

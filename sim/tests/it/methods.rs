@@ -377,7 +377,8 @@ fn a_method_of_ones_own_stands_in_everything_that_a_run_leaves() {
             .find(|loss| loss["name"] == "epsilon_pld")
             .map(|loss| loss["value"].as_f64().unwrap())
     };
-    let (louder, shipped) = (epsilon("louder").unwrap(), epsilon("dp-fts-de").unwrap());
+    let louder = epsilon("louder").unwrap();
+    let shipped = epsilon("dp-fts-de").unwrap();
     assert!(
         louder < 0.6 * shipped && epsilon("later").unwrap() <= 3.0 && epsilon("inverse").is_none(),
         "{louder} {shipped}"

@@ -190,7 +190,8 @@ fn agents_of_a_table_are_told_by_name() {
     let run = ["run", "t.toml", "--data", "t.csv", "--runs", "2", "--out"];
     let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
     done(&folder, &[&run[..], &["whole"]].concat());
-    let (all, best) = (read("whole/observations.csv"), read("whole/agents.csv"));
+    let all = read("whole/observations.csv");
+    let best = read("whole/agents.csv");
     assert!(
         all.starts_with("run,method,agent,agent_name,round,source,"),
         "{all}"

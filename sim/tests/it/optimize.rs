@@ -175,7 +175,8 @@ fn a_killed_search_goes_on_with_the_same_questions() {
         points(&folder, "other/best.json"),
         points(&folder, "whole/best.json")
     );
-    let (parts, whole) = ("parts/search.jsonl", "whole/search.jsonl");
+    let parts = "parts/search.jsonl";
+    let whole = "whole/search.jsonl";
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
     assert_eq!(read(parts), read(whole));
 }

@@ -51,7 +51,8 @@ fn threads_change_nothing_and_the_seed_does() {
             .run(&options, &())
             .unwrap()
     };
-    let (one, three) = (with(&SMALL, 1), with(&SMALL, 3));
+    let one = with(&SMALL, 1);
+    let three = with(&SMALL, 3);
     assert_eq!(one.files, three.files);
     // 2 runs, 5 methods, rounds 0 to 12.
     assert_eq!(one.file("rounds.csv").lines().count(), 1 + 2 * 5 * 13);
@@ -317,10 +318,8 @@ fn tables_without_full_rank_are_refused_by_the_paper_alone() {
         "objective.input_ranges=[[10, 110], [0, 10]]",
         "modeler.lengthscales=[50, 5]",
     ];
-    let (paper, private) = (
-        "modeler.methods=[\"paper-projection\"]",
-        "modeler.methods=[\"gp-ucb\", \"random\", \"gaussian-projection\"]",
-    );
+    let paper = "modeler.methods=[\"paper-projection\"]";
+    let private = "modeler.methods=[\"gp-ucb\", \"random\", \"gaussian-projection\"]";
     let with = |settings: &[&'static str], last| {
         settings.iter().copied().chain([last]).collect::<Vec<_>>()
     };

@@ -44,7 +44,8 @@ fn hartmann_in_six_dimensions_has_one_digest() {
         ];
         json(&done(&folder, &arguments.concat()))
     };
-    let (lockstep, tokio) = (run("lockstep", "a", "1"), run("tokio", "b", "2"));
+    let lockstep = run("lockstep", "a", "1");
+    let tokio = run("tokio", "b", "2");
     assert_eq!(lockstep["digest"], tokio["digest"]);
     assert_eq!(files(&folder.join("a")), files(&folder.join("b")));
     let page = std::fs::read(folder.join("a/report.html")).unwrap();
@@ -566,7 +567,8 @@ fn observations_are_written_down_and_their_best_is_the_regret() {
     );
     assert!(sources("dp-prior").contains("prior"));
     for row in &rows {
-        let (candidate, x): (f64, f64) = (row[5].parse().unwrap(), row[6].parse().unwrap());
+        let candidate: f64 = row[5].parse().unwrap();
+        let x: f64 = row[6].parse().unwrap();
         assert!((x - candidate / 59.0).abs() < 1e-12, "{row:?}");
     }
     // The mean over agents of the best value falls short of the optimum by the regret: the
@@ -588,10 +590,8 @@ fn observations_are_written_down_and_their_best_is_the_regret() {
             .unwrap();
         last.split(',').nth(3).unwrap().parse().unwrap()
     };
-    let (of_best, of_regret) = (
-        best("ts") - best("dp-fts-de"),
-        regret("dp-fts-de") - regret("ts"),
-    );
+    let of_best = best("ts") - best("dp-fts-de");
+    let of_regret = regret("dp-fts-de") - regret("ts");
     // `rounds.csv` has five digits.
     assert!(
         (of_best - of_regret).abs() < 1e-4 && of_best.abs() > 1e-3,

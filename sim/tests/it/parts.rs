@@ -16,7 +16,8 @@ const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
 fn in_parts(folder: &Path, name: &str, of: u32, what: &[&str]) -> Vec<String> {
     let parts: Vec<String> = (1..=of).map(|number| format!("{name}-{number}")).collect();
     for (number, out) in (1..).zip(&parts) {
-        let (part, threads) = (format!("{number}/{of}"), format!("{}", 1 + number % 3));
+        let part = format!("{number}/{of}");
+        let threads = format!("{}", 1 + number % 3);
         done(
             folder,
             &[
@@ -39,7 +40,8 @@ fn in_parts(folder: &Path, name: &str, of: u32, what: &[&str]) -> Vec<String> {
 
 /// The same names and bytes.
 fn same(folder: &Path, one: &str, other: &str) {
-    let (one, other) = (files(&folder.join(one)), files(&folder.join(other)));
+    let one = files(&folder.join(one));
+    let other = files(&folder.join(other));
     assert!(
         one.keys().eq(other.keys()),
         "{:?}\n{:?}",

@@ -98,7 +98,8 @@ fn pieces(svg: &str, font: &BTreeMap<String, Widths>, column: usize) -> Vec<Piec
         let part = &part[..part.find("</text>").unwrap()];
         let (tag, content) = part.split_once('>').unwrap();
         let class = attribute(tag, "class").unwrap().split(' ').next().unwrap();
-        let (mut x, mut y) = (number(tag, "x").unwrap(), number(tag, "y").unwrap());
+        let mut x = number(tag, "x").unwrap();
+        let mut y = number(tag, "y").unwrap();
         let (own, spans) = content.split_once("<tspan").unwrap_or((content, ""));
         let mut runs = vec![(class.to_owned(), own.to_owned(), x, y)];
         let measure = |class: &str, text: &str| {
@@ -131,7 +132,8 @@ fn pieces(svg: &str, font: &BTreeMap<String, Widths>, column: usize) -> Vec<Piec
                 _ => x,
             };
             let size = size(&class)[column];
-            let (top, bottom) = (y - 0.76 * size, y + 0.24 * size);
+            let top = y - 0.76 * size;
+            let bottom = y + 0.24 * size;
             found.push(Piece {
                 text: plain(&text),
                 left,
@@ -335,7 +337,9 @@ fn sheets(folder: &Path) {
 fn mended_every_text_of_every_picture_lies_inside_it() {
     let folder = scratch("pictures");
     made(&folder);
-    let (mut open, mut seen, mut wrong) = (vec![folder.clone()], 0, Vec::new());
+    let mut open = vec![folder.clone()];
+    let mut seen = 0;
+    let mut wrong = Vec::new();
     while let Some(next) = open.pop() {
         for entry in std::fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();

@@ -28,11 +28,14 @@ fn case(name: &str, studies: usize) -> PathBuf {
         (state >> 40) as f64 / (1u64 << 24) as f64
     };
     for study in 0..studies {
-        let (scale, offset) = (1.0 + 9.0 * unit(), 50.0 * unit());
+        let scale = 1.0 + 9.0 * unit();
+        let offset = 50.0 * unit();
         for _ in 0..10 {
-            let (exponent, b) = (-4.0 * unit(), unit() < 0.5);
+            let exponent = -4.0 * unit();
+            let b = unit() < 0.5;
             let value = (exponent + 2.0).powi(2) + if b { 0.0 } else { 1.0 };
-            let (rate, kind) = (10f64.powf(exponent), if b { "b" } else { "a" });
+            let rate = 10f64.powf(exponent);
+            let kind = if b { "b" } else { "a" };
             writeln!(text, "s{study},{rate},{kind},{}", offset + scale * value).unwrap();
         }
     }
@@ -253,7 +256,8 @@ int main(void) {
     let said = Command::new(folder.join("prior")).output().unwrap();
     assert!(said.status.success());
     let file = PriorFile::parse(&std::fs::read(folder.join("p.safetensors")).unwrap()).unwrap();
-    let (lengthscale, self_test) = (file.label.lengthscale, file.label.self_test as f32);
+    let lengthscale = file.label.lengthscale;
+    let self_test = file.label.self_test as f32;
     let numbers = PriorNumbers {
         dim: file.landmarks.len() / file.features(),
         landmarks: &file.landmarks,
@@ -429,7 +433,8 @@ fn a_signed_file_is_verified_against_a_key_and_its_numbers_are_exported_as_they_
     let file = std::fs::read(folder.join("p.safetensors")).unwrap();
     let header = 8 + u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
     assert_eq!(&bytes[16..], &file[header..]);
-    let (m, dim) = (told["features"].as_u64().unwrap(), 2);
+    let m = told["features"].as_u64().unwrap();
+    let dim = 2;
     assert_eq!(
         bytes[..8],
         [(m as u32).to_le_bytes(), (dim as u32).to_le_bytes()].concat()[..]
@@ -599,14 +604,10 @@ fn an_export_has_the_candidates_of_a_device_in_both_numbers() {
             "40",
         ]
     };
-    let (rust, c) = (
-        printed(&folder, &export("rust")),
-        printed(&folder, &export("c")),
-    );
-    let (points, coordinates) = (
-        listed(&rust, "static POINTS:"),
-        listed(&rust, "static CANDIDATES:"),
-    );
+    let rust = printed(&folder, &export("rust"));
+    let c = printed(&folder, &export("c"));
+    let points = listed(&rust, "static POINTS:");
+    let coordinates = listed(&rust, "static CANDIDATES:");
     assert!(
         rust.contains("pub const CANDIDATE_COUNT: usize = 40;")
             && rust.contains("pub const DIM: usize = 2;")

@@ -31,7 +31,9 @@ fn epsilon_by_three_accountants_is_ordered() {
         let line = format!("privacy epsilon {PAPER} --delta {DELTA} --accountant {name}");
         json(&folder, &line)["epsilon"].as_f64().unwrap()
     };
-    let (moments, rdp, pld) = (epsilon("moments"), epsilon("rdp"), epsilon("pld"));
+    let moments = epsilon("moments");
+    let rdp = epsilon("rdp");
+    let pld = epsilon("pld");
     // 7.05: the tight value of dp-accounting; 9.91: the paper's.
     assert!(
         (pld - 7.05).abs() < 0.01 && pld < rdp && rdp < moments && (moments - 9.91).abs() < 0.01

@@ -117,7 +117,8 @@ fn pieces_of_any_length_make_the_same_run() {
 #[test]
 fn another_scenario_is_refused_with_the_difference() {
     let folder = scratch("resume-other");
-    let (one, other) = (small("", &[]), small("", &["privacy.noise_multiplier=2.5"]));
+    let one = small("", &[]);
+    let other = small("", &["privacy.noise_multiplier=2.5"]);
     assert!(matches!(
         Journal::resume(&folder, &one.resolved(), None),
         Err(JournalError::NothingToResume { .. })

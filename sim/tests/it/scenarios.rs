@@ -25,8 +25,9 @@ fn shipped_scenarios_read_back_from_their_resolved_form() {
 #[test]
 fn default_is_the_published_experiment() {
     let scenario = Shipped::find("default").unwrap().parse(&[]).unwrap();
-    let (federation, surrogate, privacy) =
-        (&scenario.federation, &scenario.surrogate, &scenario.privacy);
+    let federation = &scenario.federation;
+    let surrogate = &scenario.surrogate;
+    let privacy = &scenario.privacy;
     assert_eq!(
         (
             federation.agents,
@@ -376,7 +377,8 @@ fn ranges_and_defaults_of_the_faults_are_those_in_effect() {
     );
     let resolved = set(&["faults.dropout=0.5"]).unwrap().resolved();
     for key in keys.iter().filter(|key| key.name != "trace") {
-        let (name, brief) = (key.name, key.rule.brief());
+        let name = key.name;
+        let brief = key.rule.brief();
         let (low, high) = brief.split_once(" to ").unwrap();
         for (value, admitted) in [(low, true), (high, true), ("-1", false), ("65", false)] {
             assert_eq!(

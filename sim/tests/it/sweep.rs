@@ -75,10 +75,8 @@ fn threads_change_nothing_and_a_run_is_a_normal_run() {
         &folder,
         &[&["run", SMALL, "--out", "single"][..], &settings].concat(),
     );
-    let (single, within) = (
-        files(&folder.join("single")),
-        files(&folder.join("one/runs/00003-noise_multiplier=2-seed=4")),
-    );
+    let single = files(&folder.join("single"));
+    let within = files(&folder.join("one/runs/00003-noise_multiplier=2-seed=4"));
     assert!(single == within);
     // No network: nothing is fetched, nothing is executed. And a folder can be reported on again.
     let page = text(&one[Path::new("report.html")]).to_owned();
@@ -341,10 +339,8 @@ fn the_log_is_json_lines() {
             .iter()
             .rfind(|line| line["event"] == "progress" && line["method"] == "dp-fts-de")
             .unwrap();
-        let (spent, left) = (
-            last["epsilon_spent"].as_f64().unwrap(),
-            last["epsilon_left"].as_f64().unwrap(),
-        );
+        let spent = last["epsilon_spent"].as_f64().unwrap();
+        let left = last["epsilon_left"].as_f64().unwrap();
         // Told is the tight ε; the budget's filter counts more.
         assert!(
             spent > 0.0 && (0.0..3.0).contains(&left) && spent < 3.0 - left,

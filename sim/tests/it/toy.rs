@@ -147,10 +147,8 @@ impl Model for Toy {
                 .step_by(2)
                 .map(|off| f64::from(*off))
                 .collect();
-            let (name, measures) = (
-                format!("guess-{guess}"),
-                vec![Estimate::of(&own).measure("off")],
-            );
+            let name = format!("guess-{guess}");
+            let measures = vec![Estimate::of(&own).measure("off")];
             MethodSummary {
                 name,
                 guarantee: "none".into(),
@@ -159,7 +157,8 @@ impl Model for Toy {
             }
         });
         let summary = Summary::new(&self.head, &combine(digests.iter()), methods.collect());
-        let (columns, rows) = (columns(), jobs.iter().copied().zip(results.iter().copied()));
+        let columns = columns();
+        let rows = jobs.iter().copied().zip(results.iter().copied());
         let files = vec![
             ("rounds.csv", columns.csv(rows)),
             ("README.md", readme(TRUST.name, &[], columns.meanings(), "")),
@@ -228,7 +227,8 @@ fn run(model: &dyn Model, folder: &Path, jobs: u32) -> Result<Option<Record>, Ex
 #[test]
 fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
     let place = |name: &str| -> PathBuf { scratch("toy").join(name) };
-    let (whole, pieces) = (place("whole"), scratch("toy-pieces").join("pieces"));
+    let whole = place("whole");
+    let pieces = scratch("toy-pieces").join("pieces");
     let record = run(&*toy(1), &whole, u32::MAX).unwrap().unwrap();
     let names = [
         "README.md",
@@ -371,7 +371,8 @@ fn runs_for_the_test_that_kills_it() {
 #[test]
 fn a_fifth_trust_model_is_killed_and_resumed_to_the_same_folder() {
     let scratch = scratch("toy-killed");
-    let (whole, killed) = (scratch.join("whole"), scratch.join("killed"));
+    let whole = scratch.join("whole");
+    let killed = scratch.join("killed");
     run(&*toy(1), &whole, u32::MAX).unwrap().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "toy::runs_for_the_test_that_kills_it"])

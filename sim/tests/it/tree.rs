@@ -13,7 +13,8 @@ pub fn scratch(name: &str) -> PathBuf {
 
 /// All files below a folder, by their names inside it.
 pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {
         for entry in std::fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();

@@ -420,10 +420,8 @@ fn mended3_how_a_number_is_taken_is_told_before_anything_runs() {
         "json",
     ]);
     let taken = "scores are taken in [0, 100], lower is better";
-    let (line, first) = (
-        said(&output).find(taken),
-        said(&output).find("1 of 5 candidates"),
-    );
+    let line = said(&output).find(taken);
+    let first = said(&output).find("1 of 5 candidates");
     assert!(
         line.zip(first).is_some_and(|(line, first)| line < first),
         "{}",

@@ -56,7 +56,8 @@ fn every_key_of_a_method_is_tried() {
         &scratch("unused-keys"),
         &["scenario", "keys", "--trust", "federated"],
     );
-    let (mut section, mut found) = ("", Vec::new());
+    let mut section = "";
+    let mut found = Vec::new();
     for line in keys.lines() {
         if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             section = name;
@@ -181,7 +182,8 @@ fn a_setting_is_told_of_exactly_where_it_changes_no_digest() {
 #[test]
 fn the_noise_of_samples_does_nothing_to_a_plan_whose_loss_is_set() {
     let both = settings(&["prior.epsilon=0.7", "privacy.noise_multiplier=2.5"]);
-    let (before, after) = (Base::Line.scenario(&both[..1]), Base::Line.scenario(&both));
+    let before = Base::Line.scenario(&both[..1]);
+    let after = Base::Line.scenario(&both);
     for ((method, before), (_, after)) in digests(&before).iter().zip(digests(&after)) {
         let mut alone = Base::Line.scenario(&[]);
         alone.federation.methods = vec![*method];

@@ -43,7 +43,8 @@ fn both_drivers_print_one_digest_also_on_links_that_fail() {
                 ..Options::default()
             },
         );
-        let (threads, shards) = (NonZeroUsize::new(3), NonZeroU32::new(4));
+        let threads = NonZeroUsize::new(3);
+        let shards = NonZeroU32::new(4);
         let tokio = run(
             &scenario,
             &Options {
@@ -127,7 +128,8 @@ fn one_vote_changes_the_sum_by_at_most_its_sensitivity() {
 #[test]
 fn a_vote_is_charged_once_and_costs_what_the_plan_of_the_prior_costs() {
     let scenario = small("", &METHODS);
-    let (event, delta) = (vote_event(&scenario), scenario.privacy.delta);
+    let event = vote_event(&scenario);
+    let delta = scenario.privacy.delta;
     let epsilon = |event: &Event| {
         let mut accountant = PldAccountant::new();
         accountant.compose(event, 1).unwrap();

@@ -63,7 +63,8 @@ async fn save<S: Stored>(
     number: u32,
     whose: &Digest,
 ) {
-    let (mut buffer, mut bytes) = ([0; 256], [0; 256]);
+    let mut buffer = [0; 256];
+    let mut bytes = [0; 256];
     let len = snapshot::write(item, number, whose, &mut bytes).expect("room for any item");
     map.store_item(&mut buffer, &key, &&bytes[..len])
         .await
@@ -81,7 +82,8 @@ async fn server(up: &'static Link, down: &'static Link) {
         },
         [0; 20],
     );
-    let (mut chain, mut frame) = (agreement.digest(), [0; FRAME]);
+    let mut chain = agreement.digest();
+    let mut frame = [0; FRAME];
     for round in 0..=agreement.protocol.epochs() {
         let broadcast = (round > 0).then_some(&[0.1f32; FEATURES * REGIONS][..]);
         let (len, after) = exchange
@@ -113,7 +115,8 @@ async fn server(up: &'static Link, down: &'static Link) {
 
 #[embassy_executor::task]
 async fn agent(up: &'static Link, down: &'static Link) {
-    let (mut numbers, mut memory) = ([0.0; FEATURES_LEN], [0.0; SIZES.storage()]);
+    let mut numbers = [0.0; FEATURES_LEN];
+    let mut memory = [0.0; SIZES.storage()];
     let agreement = federation::agreement().expect("as exported");
     let draws = agreement.protocol.draws().expect("as exported");
     let features = draws
@@ -123,10 +126,8 @@ async fn agent(up: &'static Link, down: &'static Link) {
     let points = federation::candidates().expect("a grid");
     let public = Public::streamed(&draws.config, points, features).expect("fits");
     let range = const { MapConfig::new(0..nor::LEN) };
-    let (mut map, whose) = (
-        Map::new(Nor::new(), range, Cache::new_uncached()),
-        agreement.digest(),
-    );
+    let mut map = Map::new(Nor::new(), range, Cache::new_uncached());
+    let whose = agreement.digest();
     let storage = AgentStorage::split(&public, &mut memory).expect("SIZES");
     let first = (
         0,
@@ -145,7 +146,8 @@ async fn agent(up: &'static Link, down: &'static Link) {
             .expect("a log of a whole run");
     }
     let mut agent = Agent::attach(&public, &mut state, storage).expect("a state that can be");
-    let (mut frame, mut vectors) = ([0; FRAME], [0.0; FEATURES * REGIONS]);
+    let mut frame = [0; FRAME];
+    let mut vectors = [0.0; FEATURES * REGIONS];
     loop {
         match exchange.want(NOW) {
             Want::Ask(_) => {

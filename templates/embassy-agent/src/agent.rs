@@ -132,7 +132,8 @@ where
             Answer::Later { after_ms } => return self.exchange.later(after_ms, board::now()),
             Answer::Reply(_) => return self.exchange.not_you(),
         };
-        let (mut numbers, (bytes, len)) = ([0.0; NUMBERS], frame);
+        let mut numbers = [0.0; NUMBERS];
+        let (bytes, len) = frame;
         let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max())
         else {
             return self.exchange.later(AGAIN, board::now());

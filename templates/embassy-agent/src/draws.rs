@@ -46,7 +46,8 @@ pub async fn agent(link: &'static Link) {
         .expect("its features");
     let public = Public::streamed(&draws.config, candidates().expect("its points"), features)
         .expect("that fit");
-    let (log, workspace) = (LOG.take(), WORKSPACE.take());
+    let log = LOG.take();
+    let workspace = WORKSPACE.take();
     let mut store = board::store(agreement.digest());
 
     // Its own draws: secret, from entropy, drawn once in the life of the device.

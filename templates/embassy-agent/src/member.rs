@@ -79,10 +79,8 @@ pub async fn agent(link: &'static Link) {
         TRUST,
         "src/federation.rs was edited by hand"
     );
-    let (candidates, landmarks) = (
-        candidates().expect("its points"),
-        landmarks().expect("its landmarks"),
-    );
+    let candidates = candidates().expect("its points");
+    let landmarks = landmarks().expect("its landmarks");
     let storage = ContextStorage {
         numbers: NUMBERS.take(),
         designs: DESIGNS.take(),

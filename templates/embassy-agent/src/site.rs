@@ -137,7 +137,9 @@ pub async fn agent(link: &'static Link) {
             )
         }
     };
-    let (made, frame, told) = (None, Some(&mut FRAMES.take()[..]), Frame::leaf());
+    let made = None;
+    let frame = Some(&mut FRAMES.take()[..]);
+    let told = Frame::leaf();
     let mut party = Party {
         agreement: &agreement,
         protocol,
@@ -257,7 +259,8 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
 
     /// Keeps a value with its point.
     fn learn(&mut self, number: u32, entry: Entry<f32>) {
-        let (number, place) = (number as usize, point(entry.candidate));
+        let number = number as usize;
+        let place = point(entry.candidate);
         let places = &mut self.numbers.points[number * DIM..(number + 1) * DIM];
         places
             .iter_mut()
@@ -295,7 +298,8 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
     /// What it gives to the release that is made with this, into `numbers.upload`; false where its
     /// values say nothing, or where the announced budget does not hold it.
     fn contribute(&mut self, frame: &[u8], release: u32) -> Result<bool, Foreign> {
-        let (announced, plan) = (self.agreement.announced, self.protocol.plan());
+        let announced = self.agreement.announced;
+        let plan = self.protocol.plan();
         let affords = |most| {
             plan.affords(release, most, announced.delta)
                 .expect("a budget that can be counted")

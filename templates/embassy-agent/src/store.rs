@@ -60,10 +60,8 @@ const LARGEST: usize = {
 /// Bytes of the largest item.
 #[cfg(site)]
 const LARGEST: usize = {
-    let (state, row) = (
-        max_bytes::<crate::site::Kept>(),
-        max_bytes::<crate::site::Row>(),
-    );
+    let state = max_bytes::<crate::site::Kept>();
+    let row = max_bytes::<crate::site::Row>();
     if state > row { state } else { row }
 };
 /// Bytes of the buffer that the map works in.

@@ -17,7 +17,8 @@ const SENTENCES: f64 = 150.0;
 const SIZE: f64 = 12.0;
 
 pub fn draw() -> String {
-    let (mut out, mut y) = (String::new(), 34.0);
+    let mut out = String::new();
+    let mut y = 34.0;
     line(
         &mut out,
         "panel",

@@ -199,7 +199,8 @@ pub fn file() -> String {
 fn draw(title: &str, lanes: &[&str], steps: &[Step]) -> String {
     let total = EDGE * 2.0 + WIDTH * lanes.len() as f64;
     let middle = |lane: usize| EDGE + WIDTH * (lane as f64 + 0.5);
-    let (mut boxes, mut arrows) = (String::new(), String::new());
+    let mut boxes = String::new();
+    let mut arrows = String::new();
     let mut y = 52.0;
     let mut before: Option<(usize, [f64; 4])> = None;
     for Step(lane, text, seen) in steps {

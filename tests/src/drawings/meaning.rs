@@ -103,7 +103,8 @@ fn curve(place: usize, label: &str, value: impl Fn(f64) -> f64) -> Curve {
 }
 
 fn chart(title: &str, y_label: &str, from: f64, y_max: f64, curves: Vec<Curve>) -> Chart {
-    let (title, y_label) = (title.to_owned(), y_label.to_owned());
+    let title = title.to_owned();
+    let y_label = y_label.to_owned();
     Chart {
         title,
         x_label: "ε (zero-out)".into(),

@@ -63,7 +63,8 @@ fn read(bytes: &[u8]) -> Result<(), Refusal> {
 
 /// The same lines, each with the chain that belongs to it.
 fn mended(bytes: &[u8]) -> Vec<u8> {
-    let (mut chain, mut out) = (Digest::default(), String::new());
+    let mut chain = Digest::default();
+    let mut out = String::new();
     for text in String::from_utf8_lossy(bytes).split_inclusive('\n') {
         let body = match text.rsplit_once(",\"chain\":\"") {
             Some((body, _)) => format!("{body}}}"),

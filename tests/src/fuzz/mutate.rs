@@ -124,10 +124,8 @@ fn lines(bytes: &mut Vec<u8>, stream: &mut Stream) {
         .split(|byte| *byte == b'\n')
         .map(<[u8]>::to_vec)
         .collect();
-    let (one, other) = (
-        stream.below(lines.len() as u32) as usize,
-        stream.below(lines.len() as u32) as usize,
-    );
+    let one = stream.below(lines.len() as u32) as usize;
+    let other = stream.below(lines.len() as u32) as usize;
     match stream.below(3) {
         0 => drop(lines.remove(one)),
         1 => lines.insert(other, lines[one].clone()),

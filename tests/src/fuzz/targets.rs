@@ -190,7 +190,8 @@ fn setting(bytes: &[u8]) -> Result<(), Refusal> {
         .map_err(line)?;
     let plan = Plan::new(shipped.name, shipped.text, &lines, seeds).map_err(line)?;
     let points = plan.points();
-    let (first, last) = (points.first(), points.last());
+    let first = points.first();
+    let last = points.last();
     for point in first.into_iter().chain(last) {
         plan.load(point).map_err(|error| {
             Refusal::Broken(format!("a run that was checked is refused: {error}"))
@@ -271,10 +272,8 @@ fn table(bytes: &[u8]) -> Result<(), Refusal> {
         ..Options::default()
     };
     let execute = |scenario: &dyn Model| scenario.run(&how, &()).map_err(line);
-    let (first, second) = (
-        execute(&**STOCKS.get_or_init(stocks)),
-        execute(&**FLATS.get_or_init(flats)),
-    );
+    let first = execute(&**STOCKS.get_or_init(stocks));
+    let second = execute(&**FLATS.get_or_init(flats));
     // A table for the one is none for the other; both must say so well.
     match (first, second) {
         (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table().is_empty() => {
@@ -320,7 +319,8 @@ impl Progress for StopAfter {
 fn run(scenario: &Scenario, journal: Journal, rounds: u32) -> Result<Vec<MethodRun>, DriverError> {
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     let journal = Some(std::sync::Arc::new(journal));
-    let (driver, interval) = (DriverKind::Lockstep, DAY);
+    let driver = DriverKind::Lockstep;
+    let interval = DAY;
     let options = Options {
         driver,
         journal,
@@ -451,7 +451,8 @@ fn read_frame(bytes: &[u8]) -> Result<(), Refusal> {
     if header.len > LEN_MAX {
         return Err(Refusal::Broken("longer than admitted".into()));
     }
-    let (mut single, mut double) = (vec![0f32; len], vec![0f64; len]);
+    let mut single = vec![0f32; len];
+    let mut double = vec![0f64; len];
     let mut out = vec![0; wire::frame_len_max(header.scalar, len)];
     let again = match header.scalar {
         ScalarTag::F32 => payload

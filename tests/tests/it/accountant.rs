@@ -18,7 +18,8 @@ fn sampled(q: f64, z: f64) -> Event {
 
 #[test]
 fn vectors_accountant_single_orders() {
-    let (mut worst, mut rows) = (0.0f64, 0);
+    let mut worst = 0.0f64;
+    let mut rows = 0;
     for row in vectors_table("rdp_orders.csv") {
         let [q, z, alpha, truth] =
             ["q", "z", "alpha", "rdp_one_step"].map(|name| field(&row, name).unwrap());
@@ -59,7 +60,8 @@ fn integer_orders() -> impl Iterator<Item = f64> {
 #[test]
 fn vectors_accountant_rdp_columns() {
     let mut cache = Cache::default();
-    let (mut worst, mut tight_rows) = (0.0f64, 0);
+    let mut worst = 0.0f64;
+    let mut tight_rows = 0;
     for row in vectors_table("accountant.csv") {
         let [q, z, steps, delta] =
             ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
@@ -184,7 +186,8 @@ fn vectors_accountant_objects_agree_with_the_columns() {
 
 #[test]
 fn vectors_accountant_moments_column() {
-    let (mut cache, mut rows) = (BTreeMap::new(), 0);
+    let mut cache = BTreeMap::new();
+    let mut rows = 0;
     for row in vectors_table("accountant.csv") {
         let [q, z, steps, delta] =
             ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());

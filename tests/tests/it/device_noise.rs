@@ -70,22 +70,19 @@ impl Law {
 
     /// That of t shares of standard deviation s.
     fn of_devices(t: u32, s: f64) -> Self {
-        let (share, mut sum) = (
-            Law::share(s),
-            Law {
-                first: 0,
-                masses: vec![1.0],
-            },
-        );
+        let share = Law::share(s);
+        let mut sum = Law {
+            first: 0,
+            masses: vec![1.0],
+        };
         for devices in 1..=t {
             sum = sum.plus(&share);
             // What is beyond is less than the rounding of the sums, and is counted as missing by
             // whoever needs it.
-            let (reach, middle) = (
-                (WIDTH * s * f64::from(devices).sqrt()).ceil() as i64 + 1,
-                -i64::from(devices) / 2,
-            );
-            let (first, last) = (middle - reach, middle + reach);
+            let reach = (WIDTH * s * f64::from(devices).sqrt()).ceil() as i64 + 1;
+            let middle = -i64::from(devices) / 2;
+            let first = middle - reach;
+            let last = middle + reach;
             let from = (first - sum.first).clamp(0, sum.masses.len() as i64) as usize;
             let to = (last + 1 - sum.first).clamp(0, sum.masses.len() as i64) as usize;
             sum = Law {
@@ -113,7 +110,8 @@ impl Law {
 /// characteristic function inverted by the trapezoid rule, which converges faster than any power
 /// for a function like that.
 fn density(t: u32, s: f64, uniforms: u32, j: i64) -> f64 {
-    let (variance, x) = (f64::from(t) * s * s, j as f64 + f64::from(t) / 2.0);
+    let variance = f64::from(t) * s * s;
+    let x = j as f64 + f64::from(t) / 2.0;
     let reach = 9.0 / variance.sqrt();
     // The steps' aliases lie 2π/step away from x.
     let step = 2.0 * PI / (2.0 * x.abs() + 40.0 * (variance + f64::from(t)).sqrt());
@@ -135,10 +133,8 @@ fn hockey_stick(law: &Law, shift: &[i64], epsilon: f64) -> f64 {
         let Some((first, rest)) = shift.split_first() else {
             return (p - q).max(0.0);
         };
-        let (low, high) = (
-            law.first + (*first).min(0),
-            law.first + law.masses.len() as i64 + (*first).max(0),
-        );
+        let low = law.first + (*first).min(0);
+        let high = law.first + law.masses.len() as i64 + (*first).max(0);
         (low..high)
             .map(|k| sum(law, rest, p * law.at(k - first), q * law.at(k)))
             .sum()
@@ -153,10 +149,8 @@ fn hockey_stick(law: &Law, shift: &[i64], epsilon: f64) -> f64 {
 /// What the page says of t shares of standard deviation s: e^η·δ_Gauss(ε − 2η) and both tails, at
 /// the B that is best.
 fn bound(law: &Law, t: u32, s: f64, shift: &[i64], epsilon: f64) -> f64 {
-    let (sigma, norm) = (
-        f64::from(t).sqrt() * s,
-        shift.iter().map(|x| (x * x) as f64).sum::<f64>().sqrt(),
-    );
+    let sigma = f64::from(t).sqrt() * s;
+    let norm = shift.iter().map(|x| (x * x) as f64).sum::<f64>().sqrt();
     let numbers = shift.len() as f64;
     let at = |b: f64| {
         let eta = numbers * b * b / (24.0 * sigma * sigma);
@@ -187,10 +181,8 @@ fn a_sum_of_rounded_shares_samples_the_density_up_to_its_aliases() {
         (10, 1.5),
         (7, 4.0),
     ] {
-        let (law, aliases) = (
-            Law::of_devices(t, s),
-            f64::from(t) * (-PI * PI * s * s).exp(),
-        );
+        let law = Law::of_devices(t, s);
+        let aliases = f64::from(t) * (-PI * PI * s * s).exp();
         let reach = (5.0 * f64::from(t).sqrt() * s).ceil() as i64;
         let far = (-reach..=reach)
             .map(|j| (law.at(j) - density(t, s, t, j)).abs())
@@ -209,9 +201,11 @@ fn a_sum_of_rounded_shares_samples_the_density_up_to_its_aliases() {
 #[test]
 fn samples_of_the_density_are_within_the_factor_of_a_rounded_variable() {
     for (t, s) in [(1, 4.0), (4, 2.0), (10, 2.0), (16, 8.0)] {
-        let (variance, mut worst) = (f64::from(t) * s * s, 0.0f64);
+        let variance = f64::from(t) * s * s;
+        let mut worst = 0.0f64;
         for b in [2.0f64, 3.0, 5.0] {
-            let (limit, reach) = ((b * b - 1.0) / (24.0 * variance), b * variance.sqrt());
+            let limit = (b * b - 1.0) / (24.0 * variance);
+            let reach = b * variance.sqrt();
             let near = |j: &i64| (*j as f64 + f64::from(t) / 2.0).abs() <= reach;
             let all = -(reach as i64) - i64::from(t)..=reach as i64 + 1;
             for j in all.filter(near) {
@@ -249,11 +243,9 @@ fn the_convolved_noise_of_devices_loses_no_more_than_its_gaussian_accounting_say
         let norm = shift.iter().map(|x| (x * x) as f64).sum::<f64>().sqrt();
         let z = f64::from(t).sqrt() * s / norm;
         for epsilon in [0.1, 0.5, 1.0, 2.0] {
-            let (lost, claimed, gauss) = (
-                hockey_stick(&law, shift, epsilon),
-                bound(&law, t, s, shift, epsilon),
-                delta(z, epsilon),
-            );
+            let lost = hockey_stick(&law, shift, epsilon);
+            let claimed = bound(&law, t, s, shift, epsilon);
+            let gauss = delta(z, epsilon);
             println!(
                 "t = {t}, s = {s}, {shift:?}, ε = {epsilon}: {lost:.4e} ≤ {claimed:.4e}, Gaussian {gauss:.4e}"
             );
@@ -297,7 +289,9 @@ fn the_convolved_noise_of_devices_loses_no_more_than_its_gaussian_accounting_say
 #[test]
 fn a_missing_share_and_a_shift_that_is_not_charged_are_rejected() {
     // Against the claim of 16 shares, where what the bound adds is small.
-    let (t, s, shift) = (16, 16.0, [32]);
+    let t = 16;
+    let s = 16.0;
+    let shift = [32];
     let claimed = |epsilon: f64| bound(&Law::of_devices(t, s), t, s, &shift, epsilon);
     assert!(
         (claimed(1.0) / delta(f64::from(t).sqrt() * s / 32.0, 1.0) - 1.0).abs() < 0.02,

@@ -295,7 +295,8 @@ fn laplace_noise_of_another_scale_says_nothing() {
     let mechanism = |epsilon| {
         DiscreteLaplace::new(100, Epsilon::new(epsilon).unwrap(), 0, 100, RELATION).unwrap()
     };
-    let (strict, loose) = (mechanism(0.5), mechanism(4.0));
+    let strict = mechanism(0.5);
+    let loose = mechanism(4.0);
     // The quiet noise of the loose mechanism must not serve the strict one: the same output
     // whatever the value.
     let outputs: Vec<i64> = [0, 50, 100]
@@ -326,7 +327,8 @@ fn an_upload_outside_the_sample_takes_the_same_way_and_adds_nothing() {
             .map(|_| EDGES[stream.below(20) as usize] * stream.unit::<f64>())
             .collect();
         let weights = [stream.unit::<f64>(), stream.unit::<f64>()];
-        let (mut inside, mut outside) = ([7i64; 8], [7i64; 8]);
+        let mut inside = [7i64; 8];
+        let mut outside = [7i64; 8];
         let selected = encoder.add_if(true, &vector, &weights, &mut inside);
         let passed = encoder.add_if(false, &vector, &weights, &mut outside);
         // The same branches: kept, clipped, shrunk or zeroed alike.
@@ -413,9 +415,11 @@ fn a_state_stored_between_charge_and_release_is_charged_again() {
 fn optimal_composition_is_above_the_exact_fraction_and_close_to_it() {
     for k in [1u32, 2, 5, 17, 40, 60] {
         for j in 0..k {
-            let (mut choose, mut numerator) = (1u128, 0u128);
+            let mut choose = 1u128;
+            let mut numerator = 0u128;
             for l in 0..=k {
-                let (plus, minus) = (1u128 << (k - l), 1u128 << (j + l).min(100));
+                let plus = 1u128 << (k - l);
+                let minus = 1u128 << (j + l).min(100);
                 if plus > minus {
                     numerator += choose * (plus - minus);
                 }

@@ -22,7 +22,8 @@ impl SplitMix {
     }
 
     fn normal(&mut self) -> f64 {
-        let (u, v) = (self.unit(), self.unit());
+        let u = self.unit();
+        let v = self.unit();
         (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 }
@@ -101,7 +102,8 @@ fn engines_agree(grid: &[f64], steps: usize) {
     .unwrap();
     let by_rows = optimise(grid, steps, first_of_ties, prior(), |i, y| {
         rows.observe(&grid[2 * i..2 * i + 2], y).unwrap();
-        let (mut mean, mut variance) = (vec![0.0; n], vec![0.0; n]);
+        let mut mean = vec![0.0; n];
+        let mut variance = vec![0.0; n];
         let mut scratch = vec![0.0; exact::batch_scratch_len(rows.len())];
         rows.posteriors(grid, &mut mean, &mut variance, &mut scratch)
             .unwrap();
@@ -124,7 +126,8 @@ fn engines_agree(grid: &[f64], steps: usize) {
     // Features that are exact on the grid: rows of a factor of the kernel matrix, cut where nothing
     // is left.
     const M: usize = 300;
-    let (mut factor, mut diagonal) = (vec![0.0; n * M], vec![0.0; n]);
+    let mut factor = vec![0.0; n * M];
+    let mut diagonal = vec![0.0; n];
     let point = |i: usize| &grid[2 * i..2 * i + 2];
     let reached = pivoted_cholesky(n, M, &mut factor, &mut diagonal, 1e-12, |i, j| {
         kernel.covariance(point(i), point(j))
@@ -209,7 +212,8 @@ fn the_benchmark_run_visits_the_points_that_friedrich_visits() {
         (vec![0.0; 10_000], vec![1.0; 10_000]),
         |i, y| {
             rows.observe(&grid[2 * i..2 * i + 2], y).unwrap();
-            let (mut mean, mut variance) = (vec![0.0; 10_000], vec![0.0; 10_000]);
+            let mut mean = vec![0.0; 10_000];
+            let mut variance = vec![0.0; 10_000];
             rows.posteriors(&grid, &mut mean, &mut variance, &mut scratch)
                 .unwrap();
             (mean, variance)

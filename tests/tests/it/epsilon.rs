@@ -236,15 +236,14 @@ fn mended3_numbers_in_texts_about_epsilon_are_computed() {
                 .map(|cell| cell.trim().to_owned())
                 .collect::<Vec<_>>()
         };
-        let (printed, row) = (cells(printed), cells(&row));
+        let printed = cells(printed);
+        let row = cells(&row);
         assert_eq!(printed[..4], row[..4]);
         let [told, truth] = [&printed[4], &row[4]].map(|cell| cell.parse::<f64>().unwrap());
         assert!(told >= truth && told <= truth * 1.006, "{told} {truth}");
     }
-    let (texts, delta) = (
-        [one_line(&read("README.md")), one_line(&chapter)],
-        200f64.powf(-1.1),
-    );
+    let texts = [one_line(&read("README.md")), one_line(&chapter)];
+    let delta = 200f64.powf(-1.1);
     let of = |noise_multiplier: f64| {
         let mut accountant = PldAccountant::new();
         let event = Event::PoissonSampledGaussian {
@@ -255,7 +254,8 @@ fn mended3_numbers_in_texts_about_epsilon_are_computed() {
         accountant.compose(&event, 40).unwrap();
         gaussian(accountant.epsilon(delta).unwrap().epsilon, delta)
     };
-    let (less, more) = (of(4.0), of(1.0));
+    let less = of(4.0);
+    let more = of(1.0);
     let [low, high] =
         [&less, &more].map(|accountant| percent_at_most(accountant.best_guess().unwrap()));
     let [close, far] = [&less, &more]
@@ -273,7 +273,8 @@ fn mended3_numbers_in_texts_about_epsilon_are_computed() {
 /// these the one that loses.
 #[test]
 fn mended3_the_table_of_readme_says_its_delta_and_epsilon_at_a_small_one() {
-    let (readme, results) = (read("README.md"), read("docs/book/src/results.md"));
+    let readme = read("README.md");
+    let results = read("docs/book/src/results.md");
     let mut shown = Vec::new();
     let number = |cell: &str| cell.trim().parse::<f64>().unwrap();
     for (row, agents, noise_multiplier) in [
@@ -361,7 +362,8 @@ fn mended3_a_loss_above_epsilon_is_likelier_than_delta() {
 /// What a page names in the last cell of its table and what does not exist: files, and names that
 /// no file of the cell has.
 fn missing(page: &str) -> (usize, Vec<String>) {
-    let (mut rows, mut said) = (0, Vec::new());
+    let mut rows = 0;
+    let mut said = Vec::new();
     for line in page.lines().filter(|line| {
         line.starts_with("| ") && line[2..].starts_with(|c: char| c.is_ascii_digit())
     }) {

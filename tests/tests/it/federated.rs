@@ -75,7 +75,8 @@ fn halving_a_small_clipping_norm_changes_no_query() {
             |_, _, _| (),
         )
     };
-    let (small, half) = (with(1e-2), with(5e-3));
+    let small = with(1e-2);
+    let half = with(5e-3);
     assert_eq!(small.queries, half.queries);
     for (a, b) in small
         .broadcasts
@@ -134,7 +135,8 @@ fn one_seed_on_neighbouring_data_cancels_the_noise() {
             released(server, source)
         })
     };
-    let (present, absent) = (release(&[0.5; M]), release(&[0.0; M]));
+    let present = release(&[0.5; M]);
+    let absent = release(&[0.0; M]);
     let weight = config.weight(15.0, 0, 0);
     for (a, b) in present[..M].iter().zip(&absent) {
         assert!((a - b - weight * 0.5).abs() < 1e-4, "{}", a - b);
@@ -369,7 +371,8 @@ fn with_server<R>(
     config: &Config,
     act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R,
 ) -> R {
-    let (mut state, mut numbers) = (ServerState::new(), ServerNumbers::new(config));
+    let mut state = ServerState::new();
+    let mut numbers = ServerNumbers::new(config);
     let mut server = Server::attach(config, &mut state, numbers.lend()).unwrap();
     act(
         &mut server,
@@ -434,7 +437,8 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
 #[test]
 fn a_broadcast_is_of_one_configuration_and_one_kind_of_source() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
-    let (mut numbers, mut state) = (ServerNumbers::new(&config), ServerState::new());
+    let mut numbers = ServerNumbers::new(&config);
+    let mut state = ServerState::new();
     let mut simulated = Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0));
     let mut secret = sordino_tests::secret::secret_of(1);
     macro_rules! server {
@@ -494,7 +498,9 @@ fn noise_serves_the_mechanism_that_drew_it_and_no_other() {
     use sordino_core::privacy::sampling::SamplingProbability;
     let mechanism = |m| GridGaussian::new(m, 1.0, SamplingProbability::ONE, 10).unwrap();
     let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0));
-    let (mut pool, mut sums, mut out) = ([0i64; 3], [7i64; 3], [0.0f64; 3]);
+    let mut pool = [0i64; 3];
+    let mut sums = [7i64; 3];
+    let mut out = [0.0f64; 3];
     let noise = mechanism(10).fill_noise(source, &mut pool).unwrap();
     assert_eq!(format!("{noise:?}"), "NoisePool { coordinates: 3 }");
     let sample = mechanism(20).sample(source, &mut [0; 2]).unwrap();

@@ -33,7 +33,8 @@ struct Case {
 fn cases() -> Vec<(Case, serde_json::Value)> {
     let file = vectors("fts_server.json");
     let read = |case: &serde_json::Value| {
-        let (agents, blocks) = (whole(&case["N"]) as u32, whole(&case["P"]) as usize);
+        let agents = whole(&case["N"]) as u32;
+        let blocks = whole(&case["P"]) as usize;
         let assignment = indices(&case["assignment"]);
         assert_eq!(assignment.len(), agents as usize);
         let concentration = number(&case["a"]) / number(&case["temperature"]);
@@ -260,10 +261,8 @@ fn vectors_fts_server_on_the_integer_grid() {
 #[test]
 fn the_lowest_set_bit_betrays_floating_point_noise_and_not_the_grid() {
     let lowest = |x: f64| {
-        let (bits, raw) = (
-            x.to_bits() & ((1 << 52) - 1),
-            (x.to_bits() >> 52 & 0x7ff) as i32,
-        );
+        let bits = x.to_bits() & ((1 << 52) - 1);
+        let raw = (x.to_bits() >> 52 & 0x7ff) as i32;
         let mantissa = bits | 1 << 52;
         raw - 1075 + mantissa.trailing_zeros() as i32
     };
@@ -287,7 +286,9 @@ fn the_lowest_set_bit_betrays_floating_point_noise_and_not_the_grid() {
     let mut source = Simulated::new(stream);
     for signal in [0.0, 1.0] {
         for _ in 0..n / 100 {
-            let (mut sums, mut pool, mut out) = ([0i64; 100], [0i64; 100], [0.0f64; 100]);
+            let mut sums = [0i64; 100];
+            let mut pool = [0i64; 100];
+            let mut out = [0.0f64; 100];
             let mut vector = [0.0; 100];
             vector[0] = signal;
             encoder.add(&vector, &[1.0], &mut sums).unwrap();

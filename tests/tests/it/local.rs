@@ -34,8 +34,10 @@ fn close(ours: &[f64], truth: &[f64], what: &str) {
 
 /// The plays of a case, counted; ATA's reports; MoMA's sums, k for each candidate.
 fn history(case: &Value, count: usize) -> (Vec<u32>, Vec<Magnitudes>, Vec<f64>, usize) {
-    let (mut plays, mut reports) = (vec![0; count], vec![Magnitudes::default(); count]);
-    let (columns, k) = (rows(&case["moma"]["Y"]), whole(&case["moma"]["k"]) as usize);
+    let mut plays = vec![0; count];
+    let mut reports = vec![Magnitudes::default(); count];
+    let columns = rows(&case["moma"]["Y"]);
+    let k = whole(&case["moma"]["k"]) as usize;
     let mut sums = vec![0.0; count * k];
     for ((x, y), column) in indices(&case["played"])
         .into_iter()
@@ -104,8 +106,10 @@ fn truncation(
     posterior: &DictionaryPosterior,
     r_hat: &[f64],
 ) {
-    let (ata, size) = (&case["ata"], dictionary.members().len());
-    let (y, b) = (numbers(&ata["y"]), number(&ata["b_t"]));
+    let ata = &case["ata"];
+    let size = dictionary.members().len();
+    let y = numbers(&ata["y"]);
+    let b = number(&ata["b_t"]);
     let symmetric = |psi: &[f64]| {
         let mut out = vec![0.0; size];
         dictionary.in_symmetric_basis(psi, &mut out);
@@ -118,7 +122,8 @@ fn truncation(
         .collect();
     let truth = rows(&ata["u_rows"]);
     assert_eq!(truth.len(), size);
-    let (mut nearest, mut kept) = (f64::INFINITY, Vec::new());
+    let mut nearest = f64::INFINITY;
+    let mut kept = Vec::new();
     for (i, row) in truth.iter().enumerate() {
         close(
             &columns.iter().map(|u| u[i]).collect::<Vec<f64>>(),
@@ -191,10 +196,8 @@ fn vectors_traces_of_the_machines() {
         let seed = RunSeed::new(0, 0);
         if name.starts_with("ldp_tgp") {
             let noise = numbers(&case["total_noise_by_round"]);
-            let (points, config) = (
-                rows(&case["X"]),
-                Config::new(traced(case, noise.len() as u32)).unwrap(),
-            );
+            let points = rows(&case["X"]);
+            let config = Config::new(traced(case, noise.len() as u32)).unwrap();
             let storage = vec![0.0; tgp::storage_len(points.len())];
             let mut learner = TgpUcb::new(
                 config,
@@ -244,7 +247,8 @@ fn vectors_traces_of_the_machines() {
 
 /// Runs a learner to its end with these reports; its queries.
 fn follow(learner: &mut dyn Learner<f64>, report: impl Fn(usize, usize) -> f64) -> Vec<u32> {
-    let (mut queries, mut input) = (Vec::new(), Input::Start);
+    let mut queries = Vec::new();
+    let mut input = Input::Start;
     while let Output::Query { round, candidate } = learner.handle(input).unwrap() {
         queries.push(candidate);
         input = Input::Report(report(round as usize, candidate as usize));
@@ -258,7 +262,9 @@ fn follow(learner: &mut dyn Learner<f64>, report: impl Fn(usize, usize) -> f64) 
 /// rejects noise without the clamp.
 #[test]
 fn the_law_of_a_report_is_the_clamped_rewards_laplace_law() {
-    let (bound, epsilon, n) = (B + R, Epsilon::new(1.0).unwrap(), 100_000);
+    let bound = B + R;
+    let epsilon = Epsilon::new(1.0).unwrap();
+    let n = 100_000;
     let mechanism = ClampedLaplace::new(bound, 20, epsilon).unwrap();
     let distance = |reward: f64, centre: f64, clamp: bool| {
         let source = &mut Simulated::new(Stream::from_seed(17));
@@ -431,7 +437,8 @@ fn reports_that_are_no_numbers_change_nothing() {
 
 /// Every report is preceded by three that are refused, and huge ones are taken.
 fn run_disturbed(learner: &mut dyn Learner<f64>) -> Vec<u32> {
-    let (mut queries, mut input) = (Vec::new(), Input::Start);
+    let mut queries = Vec::new();
+    let mut input = Input::Start;
     while let Output::Query { round, candidate } = learner.handle(input).unwrap() {
         for bad in [f64::NAN, f64::INFINITY, -1e101] {
             assert_eq!(

@@ -102,7 +102,8 @@ fn vectors_mechanisms_laplace() {
         );
         let mut quantiles = Vec::new();
         for (p, x) in case["quantiles"].as_object().unwrap() {
-            let (p, x): (f64, f64) = (p.parse().unwrap(), number(x));
+            let p: f64 = p.parse().unwrap();
+            let x: f64 = number(x);
             let law = asked
                 * if p < 0.5 {
                     (2.0 * p).ln()
@@ -161,8 +162,10 @@ fn chi_square_limit(freedom: f64) -> f64 {
 #[test]
 fn vectors_mechanisms_exponential() {
     for case in cases(&vectors("mechanisms.json"), "exponential") {
-        let (utilities, truth) = (numbers(&case["q"]), numbers(&case["probs"]));
-        let (sensitivity, eps) = (number(&case["sensitivity"]), number(&case["eps"]));
+        let utilities = numbers(&case["q"]);
+        let truth = numbers(&case["probs"]);
+        let sensitivity = number(&case["sensitivity"]);
+        let eps = number(&case["eps"]);
         let epsilon = Epsilon::new(eps).unwrap();
         // The law as the reports print it. It belongs to another sensitivity and to ε as rounded:
         // utilities in its units.

@@ -84,7 +84,8 @@ fn sensor(candidate: u32) -> f32 {
 
 /// Refusal of a fresh agent whose numbers lie in memory full of sevens.
 fn refused_number(change: impl FnOnce(&mut Parameters)) -> Option<AgentError> {
-    let (features, mut p) = (features(), parameters(OwnDraw::Features));
+    let features = features();
+    let mut p = parameters(OwnDraw::Features);
     change(&mut p);
     let config = Config::new(p).unwrap();
     let public = public(&config, &features, &[]);
@@ -130,10 +131,8 @@ fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
 /// name.
 #[test]
 fn a_public_context_that_does_not_fit_does_not_exist() {
-    let (features, config) = (
-        features(),
-        Config::new(parameters(OwnDraw::Features)).unwrap(),
-    );
+    let features = features();
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let refused = |tables| tried(&config, &features, tables).err();
     let widths = |confidence_widths| {
         refused(Tables {
@@ -162,7 +161,9 @@ fn a_public_context_that_does_not_fit_does_not_exist() {
     // Rows of features and regions are one table: as many regions as candidates, and of regions
     // that exist.
     let n = GRID as usize;
-    let (phi, in_two, in_three) = (vec![0.5; n * M], [1; 16], [2; 16]);
+    let phi = vec![0.5; n * M];
+    let in_two = [1; 16];
+    let in_three = [2; 16];
     let rows = |features, region_of| {
         refused(Tables {
             rows: Some(CandidateRows {
@@ -223,10 +224,8 @@ fn stored(phase: Phase, round: u32, observations: u32, pending: u32) -> Vec<u8> 
 }
 
 fn attach(bytes: &[u8], log: &mut [f32]) -> Result<Result<(), AgentError>, postcard::Error> {
-    let (features, config) = (
-        features(),
-        Config::new(parameters(OwnDraw::Features)).unwrap(),
-    );
+    let features = features();
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let public = public(&config, &features, &[]);
     let mut workspace = vec![0.0; workspace_len(&public)];
     let mut state: AgentState = postcard::from_bytes(bytes)?;
@@ -242,7 +241,8 @@ fn attach(bytes: &[u8], log: &mut [f32]) -> Result<Result<(), AgentError>, postc
 fn mended_a_stored_agent_that_cannot_be_is_refused() {
     let mut log = vec![0.0; 2 * (INIT + T) as usize];
     let out = |phase, field, found, range: std::ops::RangeInclusive<u64>| {
-        let (least, most) = (*range.start(), *range.end());
+        let least = *range.start();
+        let most = *range.end();
         Ok(Err(AgentError::State(StateError {
             phase,
             field,
@@ -367,11 +367,9 @@ fn play(
     mut between: impl FnMut(&mut AgentState, &mut [f32]),
     lent: bool,
 ) -> (Vec<u32>, Vec<u32>) {
-    let (features, prior, config) = (
-        features(),
-        identity(),
-        Config::new(parameters(own_draw)).unwrap(),
-    );
+    let features = features();
+    let prior = identity();
+    let config = Config::new(parameters(own_draw)).unwrap();
     let tables = Tables {
         prior_rows: &prior,
         confidence_widths: &[1.5; T as usize],
@@ -381,7 +379,8 @@ fn play(
     let mut log = vec![0.0; log_len(&config)];
     let mut workspace = vec![0.0; workspace_len(&public)];
     let mut state = AgentState::new(AGENT, SEED);
-    let (mut queries, mut uploads) = (Vec::new(), Vec::new());
+    let mut queries = Vec::new();
+    let mut uploads = Vec::new();
     loop {
         between(&mut state, &mut workspace);
         let workspace = if lent {
@@ -446,10 +445,8 @@ fn mended_a_restored_agent_rebuilds_its_posteriors() {
 /// Observations beyond what `f32` computes with. Before the mend three NaN left as an upload.
 #[test]
 fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
-    let (features, config) = (
-        features(),
-        Config::new(parameters(OwnDraw::Features)).unwrap(),
-    );
+    let features = features();
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let public = public(&config, &features, &[]);
     let mut numbers = vec![0.0; storage_len(&public)];
     let mut state = AgentState::new(AGENT, SEED);
@@ -475,7 +472,9 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
         Err(AgentError::DrawNotFinite { index: 0 })
     );
     assert_eq!(*agent.state(), waiting);
-    let (mut followed, mut left_out, vectors) = (0, 0, [0.5; 2 * M]);
+    let mut followed = 0;
+    let mut left_out = 0;
+    let vectors = [0.5; 2 * M];
     loop {
         match agent.handle(Input::Broadcast {
             vectors: &vectors,
@@ -524,10 +523,8 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
 /// memory.
 #[test]
 fn mended_an_argmax_beyond_the_candidates_is_refused() {
-    let (features, config) = (
-        features(),
-        Config::new(parameters(OwnDraw::Features)).unwrap(),
-    );
+    let features = features();
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let public = public(&config, &features, &[]);
     let mut found = 0;
     for n in 0..20 {
@@ -539,7 +536,8 @@ fn mended_an_argmax_beyond_the_candidates_is_refused() {
         for _ in 0..INIT {
             agent.handle(Input::Observed(0.5)).unwrap();
         }
-        let (before, vectors) = (agent.state().clone(), [1.0; 2 * M]);
+        let before = agent.state().clone();
+        let vectors = [1.0; 2 * M];
         for found in [GRID, 99, u32::MAX] {
             let refused = Err(AgentError::BroadcastMaximum {
                 found,
@@ -586,7 +584,8 @@ fn said(output: &Output<'_, f32>) -> (Option<u32>, Vec<u32>) {
 #[test]
 fn an_agent_that_was_restarted_repeats_its_last_word() {
     for own_draw in [OwnDraw::Features, OwnDraw::Joint] {
-        let (features, config) = (features(), Config::new(parameters(own_draw)).unwrap());
+        let features = features();
+        let config = Config::new(parameters(own_draw)).unwrap();
         let rows = identity();
         let public = public(
             &config,
@@ -600,12 +599,15 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
         let mut numbers = vec![0.0; storage_len(&public)];
         let mut state = AgentState::new(AGENT, SEED);
         let vectors = vec![0.25f32; config.broadcast_len()];
-        let (mut input, mut uploads, mut points) = (Input::Start, 0, 0);
+        let mut input = Input::Start;
+        let mut uploads = 0;
+        let mut points = 0;
         loop {
             let storage = AgentStorage::split(&public, &mut numbers).unwrap();
             let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
             let output = agent.handle(input).unwrap();
-            let (first, done) = (said(&output), output == Output::Done);
+            let first = said(&output);
+            let done = output == Output::Done;
             let bytes = postcard::to_allocvec(agent.state()).unwrap();
             let mut restored: AgentState = postcard::from_bytes(&bytes).unwrap();
             let mut log = numbers[..log_len(&config)].to_vec();
@@ -646,10 +648,8 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
     .unwrap();
     let features = features();
     let public = public(&config, &features, &[]);
-    let (mut numbers, mut state) = (
-        vec![0.0; storage_len(&public)],
-        AgentState::new(AGENT, SEED),
-    );
+    let mut numbers = vec![0.0; storage_len(&public)];
+    let mut state = AgentState::new(AGENT, SEED);
     let storage = AgentStorage::split(&public, &mut numbers).unwrap();
     let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
     assert_eq!(agent.repeat(), Ok(Output::Wait), "nothing was said yet");

@@ -145,8 +145,10 @@ fn points() -> Vec<f64> {
 /// A draw of the prior.
 fn function(run: u32) -> Vec<f64> {
     use sordino_core::kernel::Kernel;
-    let (points, rank) = (points(), 60);
-    let (mut factor, mut diagonal) = (vec![0.0; POINTS * rank], vec![0.0; POINTS]);
+    let points = points();
+    let rank = 60;
+    let mut factor = vec![0.0; POINTS * rank];
+    let mut diagonal = vec![0.0; POINTS];
     pivoted_cholesky(POINTS, rank, &mut factor, &mut diagonal, 1e-9, |i, j| {
         kernel().covariance(&points[i..=i], &points[j..=j])
     });
@@ -175,7 +177,8 @@ fn noise(run: u32, t: u32) -> f64 {
 
 fn tune(f: &[f64], rounds: u32, run: u32) -> Tuned {
     let points = points();
-    let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(rounds)]);
+    let mut state = TunerState::new();
+    let mut log = vec![0.0; log_len(rounds)];
     let mut workspace = vec![0.0; workspace_len(POINTS as u32, rounds)];
     let variance = SIGMA * SIGMA;
     let mut tuner = Tuner::attach(
@@ -190,7 +193,8 @@ fn tune(f: &[f64], rounds: u32, run: u32) -> Tuned {
         &mut workspace,
     )
     .unwrap();
-    let (mut input, mut queries) = (TunerInput::Start, Vec::new());
+    let mut input = TunerInput::Start;
+    let mut queries = Vec::new();
     while let TunerOutput::Evaluate { candidate } = tuner.handle(input).unwrap() {
         queries.push(candidate);
         input = TunerInput::Observed(f[candidate as usize] + noise(run, queries.len() as u32));
@@ -232,7 +236,8 @@ fn setting(eps: f64, rounds: u32) -> Checked<NoisyTuning> {
 
 #[test]
 fn gp_ucb_is_its_loop() {
-    let (f, points) = (function(0), points());
+    let f = function(0);
+    let points = points();
     let mut queries: Vec<u32> = Vec::new();
     for t in 1..=25u32 {
         let storage = vec![0.0; exact::storage_len(1, 30)];
@@ -277,7 +282,8 @@ fn allowed(a: f64, n: f64) -> f64 {
 /// nothing finer can be caught by this theorem; the sampler is held to its law below.
 #[test]
 fn theorem_2_covers_the_candidate() {
-    let (claimed, weak) = (setting(100.0, 50), setting(10.0, 50));
+    let claimed = setting(100.0, 50);
+    let weak = setting(10.0, 50);
     for a in [0.5, 2.0] {
         let fail = |mechanism: &Checked<NoisyTuning>| {
             let mut sum = 0.0;
@@ -312,7 +318,8 @@ fn theorem_2_covers_the_candidate() {
     let mean = tune(&function(0), 50, 0).mean;
     let mut p = vec![0.0; POINTS];
     claimed.probabilities(&mean, &mut p);
-    let (mut count, mut scratch) = ([0.0; 6], vec![0; POINTS]);
+    let mut count = [0.0; 6];
+    let mut scratch = vec![0; POINTS];
     let mut source = Simulated::new(Stream::from_seed(2));
     for _ in 0..20_000 {
         let drawn = claimed
@@ -343,9 +350,11 @@ fn theorem_2_covers_the_candidate() {
 /// about twice the noise cannot be told apart.
 #[test]
 fn theorem_4_covers_the_value() {
-    let (claimed, weak) = (setting(1.0, 50), setting(0.25, 50));
+    let claimed = setting(1.0, 50);
+    let weak = setting(0.25, 50);
     let mut source = Simulated::new(Stream::from_seed(4));
-    let (mut failures, mut weak_failures) = (0, 0);
+    let mut failures = 0;
+    let mut weak_failures = 0;
     for run in 0..300 {
         let f = function(run);
         let maximum = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -422,7 +431,8 @@ fn theorem_8_is_exact() {
                 assert!(matches!(event, Event::PureEpsilon { .. }));
                 (value - 0.3).abs() > claimed.gap(a)
             });
-            let (share, p) = (far.count() as f64 / 2e4, (-a).exp());
+            let share = far.count() as f64 / 2e4;
+            let p = (-a).exp();
             (share - p).abs() / (p * (1.0 - p) / 2e4).sqrt()
         };
         assert!(z(claimed) < 4.0);

@@ -40,11 +40,9 @@ fn vectors_po_gp_ucb() {
         assert!(close(&table, &rows(&case["centred"]).concat()));
         let spectrum = Spectrum::of(&table, dim).unwrap();
         assert!(close(spectrum.values(), &numbers(&case["singular_values"])));
-        let (epsilon, delta, r) = (
-            number(&case["eps"]),
-            number(&case["delta"]),
-            whole(&case["r"]) as u32,
-        );
+        let epsilon = number(&case["eps"]);
+        let delta = number(&case["delta"]);
+        let r = whole(&case["r"]) as u32;
         let threshold = omega(r, epsilon, delta);
         assert!((threshold / number(&case["omega"]) - 1.0).abs() < 1e-12);
         // Negative control: the misprinted threshold is another number, by the root that it leaves
@@ -128,7 +126,8 @@ fn vectors_traces_po_gp_ucb_modeler() {
             .expect("algorithm")
             .starts_with("po_gp_ucb")
     };
-    let (mut seen, mut caught) = (0, 0);
+    let mut seen = 0;
+    let mut caught = 0;
     for case in cases(&file, "cases").iter().filter(of_us) {
         seen += 1;
         let z = rows(&case["Z"]);
@@ -198,7 +197,8 @@ fn po_gp_ucb_as_a_loop(
         }
         let pi = std::f64::consts::PI;
         let beta = 2.0 * (n as f64 * f64::from(t * t) * pi * pi / (6.0 * 0.025)).ln();
-        let (mut best, mut largest) = (0, f64::NEG_INFINITY);
+        let mut best = 0;
+        let mut largest = f64::NEG_INFINITY;
         for i in 0..n {
             let posterior = gp.posterior(&z[i * r..][..r]).unwrap();
             let bound = posterior.mean + beta.sqrt() * posterior.variance.sqrt();
@@ -307,7 +307,8 @@ fn known_rows_give_every_other_row_of_the_papers_projection_away() {
 fn one_look_tells_neighbours_apart() {
     let mut right = 0;
     for trial in 0..40u64 {
-        let (dim, r) = (2, [1, 2, 10][trial as usize % 3]);
+        let dim = 2;
+        let r = [1, 2, 10][trial as usize % 3];
         let a = table(200, dim, trial);
         let mut b = a.clone();
         b[17] += 1e-3;
@@ -344,7 +345,8 @@ fn one_look_tells_neighbours_apart() {
 
 /// Share of tables on which all squared distances stay within (1 − ν) and (1 + ν)C′.
 fn kept(trials: u64, r: usize, distortion: f64, epsilon: f64, raise: bool) -> f64 {
-    let (n, dim) = (60, 3);
+    let n = 60;
+    let dim = 3;
     let mut good = 0;
     for trial in 0..trials {
         let mut x = table(n, dim, 1000 + trial);

@@ -116,7 +116,8 @@ fn release(s: u32, uploads: &[Vec<f64>]) -> Vec<f64> {
             .add(&uploads[n as usize], &[phi(n, 0), phi(n, 1)], &mut sums)
             .unwrap();
     }
-    let (mut noise, mut out) = (vec![0i64; sums.len()], vec![0.0; sums.len()]);
+    let mut noise = vec![0i64; sums.len()];
+    let mut out = vec![0.0; sums.len()];
     let pool = mechanism.fill_noise(source, &mut noise).unwrap();
     let _ = mechanism
         .release(&mut sums, sample, pool, sensitivity, &mut out)

@@ -44,8 +44,10 @@ fn tgp_as_a_loop() -> (Digest, Vec<u32>) {
         vec![0.0; finite::storage_len(N as usize)],
     )
     .unwrap();
-    let (mut gain, mut variance) = (0.0, vec![0.0; N as usize]);
-    let (mut chain, mut queries) = (Digest::default(), vec![first_query()]);
+    let mut gain = 0.0;
+    let mut variance = vec![0.0; N as usize];
+    let mut chain = Digest::default();
+    let mut queries = vec![first_query()];
     for t in 1..=T {
         let x = queries[t as usize - 1];
         let y = report(t, x);
@@ -99,8 +101,9 @@ fn prior_variance() -> Vec<f64> {
 fn ata_as_a_loop() -> (Digest, Vec<u32>) {
     let matrix = KernelMatrix::new(&kernel(), 1, &points()).unwrap();
     let mut variance = prior_variance();
-    let (mut chain, mut queries, mut rewards) =
-        (Digest::default(), vec![first_query()], Vec::new());
+    let mut chain = Digest::default();
+    let mut queries = vec![first_query()];
+    let mut rewards = Vec::new();
     for t in 1..=T {
         let x = queries[t as usize - 1];
         let y = report(t, x);
@@ -158,8 +161,11 @@ fn moma_as_a_loop() -> (Digest, Vec<u32>) {
     let k = EPOCH_LEN as usize;
     let matrix = KernelMatrix::new(&kernel(), 1, &points()).unwrap();
     let mut variance = prior_variance();
-    let (mut chain, mut queries, mut t) = (Digest::default(), Vec::new(), 0);
-    let (mut plays, mut rewards): (Vec<u32>, Vec<Vec<f64>>) = (vec![first_query()], Vec::new());
+    let mut chain = Digest::default();
+    let mut queries = Vec::new();
+    let mut t = 0;
+    let mut plays: Vec<u32> = vec![first_query()];
+    let mut rewards: Vec<Vec<f64>> = Vec::new();
     let mut ask = |x: u32, queries: &mut Vec<u32>| {
         t += 1;
         let y = report(t, x);

@@ -34,7 +34,8 @@ fn release_as_a_loop(
     seed: RunSeed,
     round: u32,
 ) -> Vec<f64> {
-    let (k, delta) = (mechanism.grid().radius(), mechanism.l2_sensitivity());
+    let k = mechanism.grid().radius();
+    let delta = mechanism.l2_sensitivity();
     let mut sums = vec![0i64; M + 1];
     for v in vectors.iter().rev() {
         let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -68,7 +69,8 @@ fn release(vectors: &[Vec<f64>], mechanism: &Mechanism, seed: RunSeed, round: u3
     for v in vectors {
         encoder.add(v, &[1.0], &mut sums).unwrap();
     }
-    let (mut noise, mut out) = (vec![0i64; M + 1], vec![0.0; M + 1]);
+    let mut noise = vec![0i64; M + 1];
+    let mut out = vec![0.0; M + 1];
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
     let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
     let sample = mechanism.grid().everybody().unwrap();
@@ -289,7 +291,8 @@ fn the_public_state_is_a_dense_bayesian_computation() {
                 released.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
                 by_hand.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
             );
-            let (std, c) = (mechanism.noise_std(), repeats(&ROUNDS, j));
+            let std = mechanism.noise_std();
+            let c = repeats(&ROUNDS, j);
             state.update(&released, std, c, &mut scratch).unwrap();
             let before = std::mem::replace(
                 &mut dense,
@@ -331,7 +334,8 @@ fn the_public_state_is_a_dense_bayesian_computation() {
 fn calibration(world: &World<f64>, counted: u32) -> f64 {
     let p = *world.config.parameters();
     let mut scratch = vec![0.0; scratch_len(M, POINTS as usize)];
-    let (mut sum, populations) = (0.0, 150);
+    let mut sum = 0.0;
+    let populations = 150;
     for run in 0..populations {
         let seed = RunSeed::new(11, run);
         let mut truth = [0.0; M];
@@ -401,7 +405,8 @@ fn calibration(world: &World<f64>, counted: u32) -> f64 {
 #[test]
 fn releases_of_the_same_data_are_one_sample_of_agents() {
     let world = small(40);
-    let (counted, naive) = (calibration(&world, 3), calibration(&world, 1));
+    let counted = calibration(&world, 3);
+    let naive = calibration(&world, 1);
     println!(
         "mean squared error over what the state believes: {counted:.3} (c = 3), {naive:.3} (c = 1)"
     );
@@ -582,7 +587,9 @@ fn single_precision_is_near_and_every_run_has_the_same_bits() {
             .map(|x| x.to_f64())
             .collect()
     }
-    let (wide, again, single) = (run::<f64>(), run::<f64>(), run::<f32>());
+    let wide = run::<f64>();
+    let again = run::<f64>();
+    let single = run::<f32>();
     assert_eq!(
         wide.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
         again.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
@@ -714,7 +721,8 @@ fn nonsense_is_refused_by_name() {
     ] {
         assert!(Observations::new(bad, 40).is_err(), "{bad:?}");
     }
-    let (epsilon, delta) = (0.91, 200f64.powf(-1.1));
+    let epsilon = 0.91;
+    let delta = 200f64.powf(-1.1);
     let mut z = [0.0; 6];
     shares(total_mu(epsilon, delta).unwrap(), &[1.0; 6], &mut z).unwrap();
     assert!(mu_spent(&z) <= total_mu(epsilon, delta).unwrap());

@@ -87,7 +87,8 @@ fn loud() -> Config {
 /// What a collector under `config` takes when all agents of the share upload `vector`.
 fn collect<F: AsRef<[u8]>>(config: &Config, share: &Share<F>, vector: [f64; M]) -> Owned {
     let agents = share.agents();
-    let (mut sums, mut flags) = (vec![0; config.broadcast_len()], vec![0; agents.len()]);
+    let mut sums = vec![0; config.broadcast_len()];
+    let mut flags = vec![0; agents.len()];
     let mut counters = Counters::default();
     let storage = CollectorStorage {
         sums: &mut sums,
@@ -127,7 +128,8 @@ fn refused(desk: &mut Desk, partial: &Owned) -> PartialError {
 
 #[test]
 fn what_a_collector_took_counts_once_stored_or_not() {
-    let (mut desk, mut alone) = (Desk::new(config()), Desk::new(config()));
+    let mut desk = Desk::new(config());
+    let mut alone = Desk::new(config());
     let share = desk.open(&mut simulated(1));
     for part in [0..2, 2..N] {
         let partial = collect(&config(), &share.part(part).unwrap(), [0.5; M]);
@@ -173,11 +175,9 @@ fn what_a_collector_took_counts_once_stored_or_not() {
 fn mended_a_collector_of_another_configuration_is_refused() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut secret_of(7));
-    let (mut sums, mut flags, mut counters) = (
-        vec![0; loud().broadcast_len()],
-        vec![0; N as usize],
-        Counters::default(),
-    );
+    let mut sums = vec![0; loud().broadcast_len()];
+    let mut flags = vec![0; N as usize];
+    let mut counters = Counters::default();
     let storage = CollectorStorage {
         sums: &mut sums,
         flags: &mut flags,

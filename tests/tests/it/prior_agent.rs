@@ -75,10 +75,8 @@ fn as_a_loop(world: &World<f64>) -> Vec<Vec<f64>> {
             .iter()
             .map(|log| {
                 let seen = Observations::new(log, 40).unwrap();
-                let (mut work, mut out) = (
-                    vec![0.0; contribution_scratch_len(seen.len())],
-                    vec![0.0; M + 1],
-                );
+                let mut work = vec![0.0; contribution_scratch_len(seen.len())];
+                let mut out = vec![0.0; M + 1];
                 contribution(&public, &terms, state.weights(), &seen, &mut work, &mut out).unwrap();
                 out
             })
@@ -87,10 +85,8 @@ fn as_a_loop(world: &World<f64>) -> Vec<Vec<f64>> {
         for (n, log) in (0..N).zip(&mut logs) {
             let seen = Observations::new(log, 40).unwrap();
             let mut work = vec![0.0; query_scratch_len(seen.len(), world.rank)];
-            let (mut rows, mut numbers) = (
-                0,
-                vec![0.0; factors_len(seen.len(), levels(&models::<f64>(0)))],
-            );
+            let mut rows = 0;
+            let mut numbers = vec![0.0; factors_len(seen.len(), levels(&models::<f64>(0)))];
             let factors = &mut Factors::new(seen.len(), &mut rows, &mut numbers);
             let draw = Some(&Draw {
                 weights: &draw,
@@ -139,7 +135,8 @@ fn by_machines(world: &World<f64>, run: Run) -> Vec<Vec<f64>> {
                 [one] => Workspace::Borrowed(one),
                 own => Workspace::Owned(&mut own[n]),
             };
-            let (state, log) = (&mut states[n], &mut logs[n][..]);
+            let state = &mut states[n];
+            let log = &mut logs[n][..];
             let mut agent = Agent::attach(&public, &models, ROUNDS, state, log, workspace).unwrap();
             match agent.handle(input).unwrap() {
                 Output::Evaluate(candidate) => (Some(candidate), Vec::new()),
@@ -221,10 +218,8 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
     let public = world.public(true);
     let models = models::<f64>(0);
     let len = log_len(POINTS as usize, ROUNDS as usize);
-    let (mut log, mut workspace) = (
-        vec![0.0; len],
-        vec![0.0; workspace_len(len / 2, M, world.rank, levels(&models))],
-    );
+    let mut log = vec![0.0; len];
+    let mut workspace = vec![0.0; workspace_len(len / 2, M, world.rank, levels(&models))];
     let mut state = AgentState::new(0, SEED);
     let mut agent = Agent::attach(
         &public,

@@ -139,7 +139,8 @@ fn with_death(
 
 #[test]
 fn mended3_a_prior_of_simulated_noise_is_charged_exactly_once_and_releases_the_same() {
-    let (kind, place) = (SourceKind::Simulation, small(N));
+    let kind = SourceKind::Simulation;
+    let place = small(N);
     let mut whole = world("whole", ENOUGH);
     let steps = with_death(&mut whole, &place, u32::MAX, false, kind);
     assert_eq!(
@@ -172,14 +173,17 @@ fn mended3_a_prior_of_simulated_noise_is_charged_exactly_once_and_releases_the_s
 
 #[test]
 fn mended3_a_prior_of_secret_noise_is_never_charged_too_little() {
-    let (kind, place) = (SourceKind::Secret, small(N));
+    let kind = SourceKind::Secret;
+    let place = small(N);
     let steps = with_death(&mut world("steps", ENOUGH), &place, u32::MAX, false, kind);
-    let (mut again, mut twice) = (0, 0);
+    let mut again = 0;
+    let mut twice = 0;
     for machine in [false, true] {
         for dies_at in 1..=steps {
             let mut world = world(&format!("secret-{machine}-{dies_at}"), ENOUGH);
             with_death(&mut world, &place, dies_at, machine, kind);
-            let (charged, left) = (world.charges(kind).len(), releases_that_left(&world));
+            let charged = world.charges(kind).len();
+            let left = releases_that_left(&world);
             assert!(
                 charged >= left && left >= RELEASES,
                 "step {dies_at}: {left} left, {charged} charged"
@@ -201,7 +205,8 @@ fn mended3_a_prior_of_secret_noise_is_never_charged_too_little() {
 /// that follow.
 #[test]
 fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
-    let (kind, place) = (SourceKind::Secret, small(N));
+    let kind = SourceKind::Secret;
+    let place = small(N);
     let most = 8.0;
     let mut world = world("budget", most);
     let lives = Cell::new(1 << 40);
@@ -215,7 +220,8 @@ fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
             secret(&lives),
         );
     }
-    let (ledger, left) = (world.ledger(kind), releases_that_left(&world));
+    let ledger = world.ledger(kind);
+    let left = releases_that_left(&world);
     let spent = ledger.spent().unwrap();
     assert!(
         left >= 1 && ledger.len() >= left,
@@ -237,7 +243,8 @@ fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
 /// Negative control: a ledger that says "written" before it has written is caught.
 #[test]
 fn mended3_a_ledger_that_lies_to_a_prior_is_caught() {
-    let (world, place) = (world("liar", ENOUGH), small(N));
+    let world = world("liar", ENOUGH);
+    let place = small(N);
     let liar = Liar::new(world.mortal(SourceKind::Secret, &Clock::new(None)));
     let sources = secret(&Cell::new(1 << 50));
     let mut host =
@@ -358,7 +365,8 @@ fn samples(next: Option<u64>, name: &str) -> Vec<Vec<u8>> {
 
 #[test]
 fn mended3_two_copies_of_a_running_server_draw_different_coins() {
-    let (one, other) = (samples(Some(1), "copy-1"), samples(Some(2), "copy-2"));
+    let one = samples(Some(1), "copy-1");
+    let other = samples(Some(2), "copy-2");
     assert!(one[0] != other[0] && one[1] != other[1]);
     // Negative control: without a new seed the copy draws the same coins under the same name.
     assert_eq!(samples(None, "copy-3"), samples(None, "copy-4"));

@@ -18,10 +18,8 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
     let observations = Observations::new(&log, 40).unwrap();
     let w: Vec<f64> = (0..M).map(|i| 0.3 - 0.1 * i as f64).collect();
     let lambda = world.config.parameters().noise_variance;
-    let (phi, f) = (
-        matrix(&world.feature_rows, M),
-        matrix(&world.prior_rows, world.rank),
-    );
+    let phi = matrix(&world.feature_rows, M);
+    let f = matrix(&world.prior_rows, world.rank);
     let at = log[0] as usize;
     let alone = World {
         feature_rows: world.feature_rows.clone(),
@@ -63,7 +61,8 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
             }];
             let mut scratch = vec![0.0; query_scratch_len(observations.len(), world.rank)];
             let stream = &mut RunSeed::new(1, i).stream(Party::Agent(0), Purpose::OwnDraw, 1);
-            let (mut rows, mut numbers) = (0, vec![f64::NAN; factors_len(observations.len(), 1)]);
+            let mut rows = 0;
+            let mut numbers = vec![f64::NAN; factors_len(observations.len(), 1)];
             let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
             let draw = Some(&Draw {
                 weights: &w,
@@ -114,10 +113,8 @@ fn evidence_decides_whom_to_trust() {
     let log = logs(&world, RunSeed::new(5, 0), 0.0).remove(0);
     let observations = Observations::new(&log, 40).unwrap();
     let lambda = world.config.parameters().noise_variance;
-    let (phi, f) = (
-        matrix(&world.feature_rows, M),
-        matrix(&world.prior_rows, world.rank),
-    );
+    let phi = matrix(&world.feature_rows, M);
+    let f = matrix(&world.prior_rows, world.rank);
     let seen: Vec<usize> = log.chunks(2).map(|e| e[0] as usize).collect();
     let rows: Matrix = seen.iter().map(|x| f[*x].clone()).collect();
     let common = world.function(RunSeed::new(5, 0), Party::World);
@@ -170,10 +167,8 @@ fn evidence_decides_whom_to_trust() {
             let stream = &mut RunSeed::new(2, i).stream(Party::Agent(0), Purpose::OwnDraw, 1);
             let mut scratch = vec![0.0; query_scratch_len(observations.len(), world.rank)];
             let public = world.public(true);
-            let (mut rows, mut numbers) = (
-                0,
-                vec![f64::NAN; factors_len(observations.len(), levels(&models))],
-            );
+            let mut rows = 0;
+            let mut numbers = vec![f64::NAN; factors_len(observations.len(), levels(&models))];
             let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
             let draw = Some(&Draw {
                 weights: &draw,
@@ -219,7 +214,8 @@ fn what_is_kept_and_what_is_shared_changes_no_bit() {
     let world = small(N);
     let log = logs(&world, RunSeed::new(5, 0), 0.5).concat();
     let w: Vec<f64> = (0..M).map(|i| 0.3 - 0.1 * i as f64).collect();
-    let (models, capacity) = (models::<f64>(1), 24);
+    let models = models::<f64>(1);
+    let capacity = 24;
     let mut chosen = [0; 6];
     for with_factor in [true, false] {
         let public = world.public(with_factor);
@@ -230,13 +226,11 @@ fn what_is_kept_and_what_is_shared_changes_no_bit() {
             let stream =
                 &mut RunSeed::new(1, n as u32).stream(Party::Agent(0), Purpose::OwnDraw, 1);
             let mut scratch = vec![f64::NAN; query_scratch_len(capacity, world.rank)];
-            let (draw, factors) = (
-                Draw {
-                    weights: &w,
-                    values,
-                },
-                &mut Factors::new(capacity, rows, numbers),
-            );
+            let draw = Draw {
+                weights: &w,
+                values,
+            };
+            let factors = &mut Factors::new(capacity, rows, numbers);
             let drawn = query(
                 &public,
                 &models,
@@ -251,7 +245,8 @@ fn what_is_kept_and_what_is_shared_changes_no_bit() {
                 (query.candidate, query.value.to_bits(), query.model)
             })
         };
-        let (mut rows, mut kept) = (0, vec![f64::NAN; factors_len(capacity, levels(&models))]);
+        let mut rows = 0;
+        let mut kept = vec![f64::NAN; factors_len(capacity, levels(&models))];
         for n in 0..capacity {
             let grown = ask(n, &values, &mut rows, &mut kept).unwrap();
             assert_eq!(rows as usize, n);

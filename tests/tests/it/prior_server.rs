@@ -81,7 +81,8 @@ fn vector(world: &World<f64>, state: &PublicState<f64, Vec<f64>>, log: &[f64]) -
     let observations = Observations::new(log, world.candidates as usize).unwrap();
     let mut scratch = vec![0.0; contribution_scratch_len(observations.len())];
     let mut out = vec![0.0; M + 1];
-    let (terms, w) = (state.terms().unwrap(), state.weights());
+    let terms = state.terms().unwrap();
+    let w = state.weights();
     contribution(
         &world.public(true),
         &terms,
@@ -102,8 +103,9 @@ fn fresh(world: &World<f64>) -> PublicState<f64, Vec<f64>> {
 /// `absent` silent.
 fn machine(world: &World<f64>, reversed: bool, absent: usize) -> (Vec<f64>, Vec<Event>) {
     let logs = logs(world, RunSeed::new(3, 1), 0.3);
-    let (mut state, mut posterior, mut numbers) =
-        (ServerState::new(), fresh(world), Numbers::new());
+    let mut state = ServerState::new();
+    let mut posterior = fresh(world);
+    let mut numbers = Numbers::new();
     let mut charged = Vec::new();
     for j in 0..3 {
         let source = &mut source(j);
@@ -182,8 +184,9 @@ fn straight(world: &World<f64>, absent: usize) -> Vec<f64> {
                 .add(&vector(world, &state, log), &[1.0], &mut sums)
                 .unwrap();
         }
-        let (mut noise, mut out, source) =
-            (vec![0; M + 1], vec![0.0; M + 1], &mut source(j as u32));
+        let mut noise = vec![0; M + 1];
+        let mut out = vec![0.0; M + 1];
+        let source = &mut source(j as u32);
         let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
         let sample = mechanism.grid().everybody().unwrap();
         let delta = mechanism.l2_sensitivity();
@@ -232,10 +235,12 @@ fn the_machine_is_its_loop_in_any_order_and_charges_every_release() {
 #[test]
 fn nothing_leaves_without_its_own_receipt() {
     let world = small(N);
-    let (mut state, mut posterior, mut numbers) =
-        (ServerState::new(), fresh(&world), Numbers::new());
+    let mut state = ServerState::new();
+    let mut posterior = fresh(&world);
+    let mut numbers = Numbers::new();
     let mut other = ServerState::new();
-    let (mut other_posterior, mut other_numbers) = (fresh(&world), Numbers::new());
+    let mut other_posterior = fresh(&world);
+    let mut other_numbers = Numbers::new();
     let source = &mut source(0);
     // The receipt of another opening.
     let foreign = {
@@ -347,8 +352,9 @@ fn nothing_leaves_without_its_own_receipt() {
 #[test]
 fn a_restored_server_is_charged_again() {
     let world = small(N);
-    let (mut state, mut posterior, mut numbers) =
-        (ServerState::new(), fresh(&world), Numbers::new());
+    let mut state = ServerState::new();
+    let mut posterior = fresh(&world);
+    let mut numbers = Numbers::new();
     let source = &mut source(0);
     let old = {
         let mut server = numbers
@@ -366,7 +372,8 @@ fn a_restored_server_is_charged_again() {
     let mut stored = vec![0.0; storage_len(M)];
     stored[..M].copy_from_slice(posterior.weights());
     stored[M..M + M * M].copy_from_slice(posterior.covariance());
-    let (h, clip) = (posterior.heterogeneity(), posterior.clip_factor());
+    let h = posterior.heterogeneity();
+    let clip = posterior.clip_factor();
     let mut posterior = PublicState::resume(world.config, h, clip, stored.clone()).unwrap();
     for (place, value) in [(0, f64::NAN), (M, 0.0), (M + 1, f64::INFINITY)] {
         let mut bad = stored.clone();
@@ -408,13 +415,15 @@ fn a_restored_server_is_charged_again() {
 fn partial_sums_are_the_server_and_are_not_believed() {
     let world = small(N);
     let logs = logs(&world, RunSeed::new(3, 1), 0.3);
-    let (mut state, mut posterior, mut numbers) =
-        (ServerState::new(), fresh(&world), Numbers::new());
+    let mut state = ServerState::new();
+    let mut posterior = fresh(&world);
+    let mut numbers = Numbers::new();
     let partial = |server: &Attached<'_>, agents: std::ops::Range<u32>, z: f64| {
         let share = server.share(agents.clone()).unwrap();
         let terms = server.method().posterior().terms().unwrap();
-        let (mut sums, mut flags, mut counters) =
-            (vec![3; M + 1], vec![9; agents.len()], Counters::default());
+        let mut sums = vec![3; M + 1];
+        let mut flags = vec![9; agents.len()];
+        let mut counters = Counters::default();
         let storage = CollectorStorage {
             sums: &mut sums,
             flags: &mut flags,
@@ -488,8 +497,9 @@ fn partial_sums_are_the_server_and_are_not_believed() {
 #[test]
 fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
     let world = small(N);
-    let (mut state, mut posterior, mut numbers) =
-        (ServerState::new(), fresh(&world), Numbers::new());
+    let mut state = ServerState::new();
+    let mut posterior = fresh(&world);
+    let mut numbers = Numbers::new();
     let source = &mut source(0);
     let cheap = Plan {
         noise_multipliers: &[15.0, 1.5, 0.8],
@@ -579,11 +589,9 @@ fn a_release_that_would_leave_no_posterior_changes_nothing() {
         assert!(numbers(&state) == before && state.terms().is_some());
     }
     state.update(&[0.1; M + 1], 0.5, 1, &mut scratch).unwrap();
-    let (h, clip, storage) = (
-        state.heterogeneity(),
-        state.clip_factor(),
-        numbers(&state)[..M + M * M].to_vec(),
-    );
+    let h = state.heterogeneity();
+    let clip = state.clip_factor();
+    let storage = numbers(&state)[..M + M * M].to_vec();
     assert!(numbers(&state) != before);
     let mut whole = vec![0.0f32; storage_len(M)];
     whole[..storage.len()].copy_from_slice(&storage);
@@ -607,7 +615,8 @@ fn starved<T: Scalar>(
         0.3,
     );
     let world = World::<T>::new(parameters, 40, lengthscale, RunSeed::new(7, 0));
-    let (public, length) = (world.public(true), M + 1);
+    let public = world.public(true);
+    let length = M + 1;
     let mut state = PublicState::new(world.config, vec![T::ZERO; storage_len(M)]).unwrap();
     let mut scratch = vec![T::ZERO; scratch_len(M, parameters.initial_points as usize)];
     let mut found = Vec::new();
@@ -620,8 +629,9 @@ fn starved<T: Scalar>(
         };
         let terms = state.prepare(&public, &mut scratch).unwrap_or_else(case);
         let mechanism = Mechanism::new(&world.config, &terms, 0.407).unwrap();
-        let (mut sums, mut noise, mut out) =
-            (vec![0; length], vec![0; length], vec![T::ZERO; length]);
+        let mut sums = vec![0; length];
+        let mut noise = vec![0; length];
+        let mut out = vec![T::ZERO; length];
         for log in &logs[..if j < starved { 1 } else { agents }] {
             let log: Vec<T> = log.iter().map(|x| T::from_f64(*x)).collect();
             let observations = Observations::new(&log, 40).unwrap();

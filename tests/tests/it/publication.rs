@@ -38,12 +38,11 @@ fn all_close(found: &[f64], expected: &[f64], what: &str) {
 
 /// The world and the logs of a case of `prior_file.json`.
 fn world_of(case: &Value) -> (Publication, Vec<Vec<f64>>) {
-    let (points, dim) = (numbers(&case["candidates"]), whole(&case["dim"]) as usize);
-    let (designs, at, values) = (
-        list(&case["designs"]),
-        list(&case["points"]),
-        rows(&case["values"]),
-    );
+    let points = numbers(&case["candidates"]);
+    let dim = whole(&case["dim"]) as usize;
+    let designs = list(&case["designs"]);
+    let at = list(&case["points"]);
+    let values = rows(&case["values"]);
     let parameters = Parameters {
         designs: designs.len() as u32,
         ..parameters(at.len() as u32, values[0].len() as u32)
@@ -80,7 +79,9 @@ fn a_publication_is_what_an_independent_program_computes() {
                 .map(|x| *x as u32)
                 .collect::<Vec<_>>()
         );
-        let (mut state, mut scratch, mut sum) = (world.fresh(), world.scratch(), 0.0);
+        let mut state = world.fresh();
+        let mut scratch = world.scratch();
+        let mut sum = 0.0;
         for step in list(&case["steps"]) {
             let terms = state.prepare(&world.public(), &mut scratch).unwrap();
             close(terms.ridge, number(&step["ridge"]), "ridge");
@@ -136,7 +137,8 @@ fn a_publication_is_what_an_independent_program_computes() {
 /// The largest difference between the joint vectors of two logs, at the second release too, where w
 /// is not 0.
 fn difference(world: &Publication, state: &State, one: &[f64], other: &[f64]) -> f64 {
-    let (a, b) = (world.vector(state, one).0, world.vector(state, other).0);
+    let a = world.vector(state, one).0;
+    let b = world.vector(state, other).0;
     a.iter()
         .zip(b)
         .map(|(a, b)| (a - b).abs())
@@ -145,10 +147,8 @@ fn difference(world: &Publication, state: &State, one: &[f64], other: &[f64]) ->
 
 #[test]
 fn neither_units_nor_a_constant_change_a_contribution() {
-    let (world, known) = (
-        Publication::line(60, 9, parameters(3, 6)),
-        Publication::line(60, 9, parameters(3, 6)),
-    );
+    let world = Publication::line(60, 9, parameters(3, 6));
+    let known = Publication::line(60, 9, parameters(3, 6));
     let known = known.with(Constant::Known);
     let mut stream = Stream::from_seed(8);
     let function = world.function(&mut stream);
@@ -158,7 +158,8 @@ fn neither_units_nor_a_constant_change_a_contribution() {
             .flat_map(|entry| [entry[0], scale * entry[1] + offset])
             .collect()
     };
-    let (mut state, mut plain) = (world.fresh(), known.fresh());
+    let mut state = world.fresh();
+    let mut plain = known.fresh();
     for step in 0..2 {
         state
             .prepare(&world.public(), &mut world.scratch())
@@ -217,7 +218,8 @@ fn neither_units_nor_a_constant_change_a_contribution() {
 fn a_contributor_with_points_of_its_own_sends_the_same() {
     fn sent<T: Scalar>(world: &Publication, state: &State, log: &[f64]) -> Vec<f64> {
         let convert = |x: &[f64]| x.iter().map(|x| T::from_f64(*x)).collect::<Vec<T>>();
-        let (m, n) = (world.config.features(), log.len() / 2);
+        let m = world.config.features();
+        let n = log.len() / 2;
         let coordinates = |i: usize| world.points[i * world.dim..][..world.dim].to_vec();
         let landmarks = convert(
             &world
@@ -232,7 +234,8 @@ fn a_contributor_with_points_of_its_own_sends_the_same() {
                 .collect::<Vec<_>>(),
         );
         let lengthscale = T::from_f64(world.landmarks.lengthscale);
-        let (mut rows, mut factor) = (vec![T::ZERO; n * m], vec![T::ZERO; n * n]);
+        let mut rows = vec![T::ZERO; n * m];
+        let mut factor = vec![T::ZERO; n * n];
         let mut scratch = vec![T::ZERO; landmark_rows_scratch_len(m).max(n)];
         landmark_rows(
             lengthscale,
@@ -254,7 +257,8 @@ fn a_contributor_with_points_of_its_own_sends_the_same() {
             .enumerate()
             .flat_map(|(i, entry)| [i as f64, entry[1]])
             .collect();
-        let (own, mut out) = (convert(&own), vec![T::ZERO; m + 1]);
+        let own = convert(&own);
+        let mut out = vec![T::ZERO; m + 1];
         let observations = Observations::new(&own, n).unwrap();
         let mut scratch = vec![T::ZERO; contribution_scratch_len(n)];
         let terms = state.terms().unwrap();
@@ -362,7 +366,8 @@ fn naive(
 fn chosen<T: Scalar>(points: &[f64], dim: usize, m: usize) -> (f64, Vec<u32>, Vec<f64>) {
     let points: Vec<T> = points.iter().map(|x| T::from_f64(*x)).collect();
     let count = points.len() / dim;
-    let (mut pivots, mut rows) = (vec![0; m], vec![T::ZERO; count * m]);
+    let mut pivots = vec![0; m];
+    let mut rows = vec![T::ZERO; count * m];
     let mut scratch = vec![T::ZERO; landmarks_scratch_len(count)];
     let chosen = choose_landmarks(&points, dim, &mut pivots, &mut rows, &mut scratch).unwrap();
     pivots.truncate(chosen.count);
@@ -400,10 +405,8 @@ fn the_lengthscale_is_the_shortest_that_the_landmarks_carry() {
             .iter()
             .flat_map(|i| points[*i as usize * dim..][..dim].to_vec())
             .collect();
-        let (mut again, mut scratch) = (
-            vec![0.0; rows.len()],
-            vec![0.0; landmark_rows_scratch_len(m)],
-        );
+        let mut again = vec![0.0; rows.len()];
+        let mut scratch = vec![0.0; landmark_rows_scratch_len(m)];
         landmark_rows(
             lengthscale,
             &landmarks,
@@ -438,7 +441,8 @@ fn the_lengthscale_is_the_shortest_that_the_landmarks_carry() {
     );
     Width::widest().limit();
     // Single precision chooses the same lengthscale, and a candidate twice changes nothing.
-    let (wide, single) = (chosen::<f64>(&points, 2, 25), chosen::<f32>(&points, 2, 25));
+    let wide = chosen::<f64>(&points, 2, 25);
+    let single = chosen::<f32>(&points, 2, 25);
     assert!((wide.0 - single.0).abs() < 1e-6);
     let twice = [&points[..], &points].concat();
     assert_eq!(
@@ -461,7 +465,8 @@ fn fewer_candidates_than_landmarks_are_all_landmarks_and_nonsense_is_refused() {
     // Nothing in the list is long enough for one landmark in five dimensions: the longest, and its
     // share is told.
     let corners = grid(5, 2);
-    let (mut rows, mut scratch) = (vec![0.0; 32], vec![0.0; 32]);
+    let mut rows = vec![0.0; 32];
+    let mut scratch = vec![0.0; 32];
     let blind = choose_landmarks(&corners, 5, &mut [0], &mut rows, &mut scratch).unwrap();
     assert!(
         blind.lengthscale == LENGTHSCALES[11] && blind.kept < 0.95 && blind.kept > 0.0,
@@ -619,7 +624,8 @@ fn a_self_test_is_of_its_releases_and_of_no_others() {
         "the noise is part of what is believed"
     );
     // Out of its place it is refused, and nothing is changed by it.
-    let (mut state, mut scratch) = (world.fresh(), world.test_scratch());
+    let mut state = world.fresh();
+    let mut scratch = world.test_scratch();
     let len = world.config.contribution_len();
     let mut refused = |state: &State, released: &[f64]| {
         state
@@ -661,10 +667,8 @@ fn one_contributor_moves_the_integer_sums_by_no_more_than_the_radius() {
         .prepare(&world.public(), &mut world.scratch())
         .unwrap();
     let mechanism = Mechanism::new(&world.config, &terms, 0.7).unwrap();
-    let (encoder, k) = (
-        mechanism.encoder().unwrap(),
-        u128::from(mechanism.grid().radius()),
-    );
+    let encoder = mechanism.encoder().unwrap();
+    let k = u128::from(mechanism.grid().radius());
     let len = world.config.contribution_len();
     let mut stream = Stream::from_seed(6);
     let zoo = [

@@ -367,12 +367,14 @@ pub(super) fn releases_that_left(world: &World) -> usize {
 fn secret_noise_is_never_charged_too_little() {
     let kind = SourceKind::Secret;
     let (_, steps) = undisturbed(kind, "secret");
-    let (mut again, mut twice) = (0, 0);
+    let mut again = 0;
+    let mut twice = 0;
     for machine in [false, true] {
         for dies_at in 1..=steps {
             let mut world = World::new(&format!("secret-{machine}-{dies_at}"), ENOUGH);
             with_death(&mut world, dies_at, machine, kind);
-            let (charged, left) = (world.charges(kind).len(), releases_that_left(&world));
+            let charged = world.charges(kind).len();
+            let left = releases_that_left(&world);
             assert!(
                 charged >= left && left >= ROUNDS as usize,
                 "step {dies_at}: {left} left, {charged} charged"
@@ -403,7 +405,8 @@ fn mended_the_budget_is_what_the_ledger_says_however_often_the_program_dies() {
         let died = live(&mut world, &clock, false, secret(&lives)).is_err();
         assert!(died || life > 0);
     }
-    let (ledger, left) = (world.ledger(kind), releases_that_left(&world));
+    let ledger = world.ledger(kind);
+    let left = releases_that_left(&world);
     let spent = ledger.spent().unwrap();
     assert!(
         left >= 1 && ledger.len() >= left,

@@ -57,7 +57,8 @@ fn composed<A: Accountant + Default>(row: &Row) -> A {
 
 #[test]
 fn mended3_epsilon_between_two_contributions_is_never_below_the_truth_and_close() {
-    let (mut twice, mut more) = (0, 0);
+    let mut twice = 0;
+    let mut more = 0;
     for row in rows() {
         let tight: PldAccountant = composed(&row);
         let found = tight.replace_epsilon(row.delta).unwrap();
@@ -169,7 +170,9 @@ fn mended3_random_settings_between_contributions_are_tight_and_ordered() {
     let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());
     let mut seen = 0;
     while seen < 40 {
-        let (q, z, delta) = (number(1e-3, 1.0), number(0.4, 20.0), number(1e-9, 1e-3));
+        let q = number(1e-3, 1.0);
+        let z = number(0.4, 20.0);
+        let delta = number(1e-9, 1e-3);
         let count = number(1.0, 2000.0) as u32;
         let relation = NeighboringRelation::ReplaceSpecial;
         let of = |q: f64, count: u32| {

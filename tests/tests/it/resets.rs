@@ -89,7 +89,8 @@ fn one_cut_anywhere(program: Boot, least: u32) {
 /// said.
 fn cut_again_and_again(program: Boot, steps: u32) {
     for noisy in [false, true] {
-        let (mut bench, mut boots) = (Bench::new(noisy), 0);
+        let mut bench = Bench::new(noisy);
+        let mut boots = 0;
         loop {
             match bench.boot(program, steps).0 {
                 Ok(()) => break,

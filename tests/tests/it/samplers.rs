@@ -12,8 +12,10 @@ use sordino_core::random::{Simulated, Stream};
 /// Statistic and degrees of freedom; cells that expect fewer than ten are pooled.
 fn chi2(count: &[u64], probability: &[f64]) -> (f64, f64) {
     let n = count.iter().sum::<u64>() as f64;
-    let (mut statistic, mut cells) = (0.0, 0.0);
-    let (mut rest, mut rest_p) = (0.0, 0.0);
+    let mut statistic = 0.0;
+    let mut cells = 0.0;
+    let mut rest = 0.0;
+    let mut rest_p = 0.0;
     for (c, p) in count.iter().zip(probability) {
         if n * p >= 10.0 {
             statistic += (*c as f64 - n * p).powi(2) / (n * p);
@@ -46,7 +48,8 @@ fn normal_cells(m: u32, half: i64, std: f64) -> Vec<f64> {
     let upper = |x: f64| 0.5 * math::erfc(x / (f64::from(1 << m) * std) / std::f64::consts::SQRT_2);
     (-half..=half)
         .map(|i| {
-            let (low, high) = (i as f64, i as f64 + 1.0);
+            let low = i as f64;
+            let high = i as f64 + 1.0;
             if i == -half {
                 upper(-high)
             } else if i == half {

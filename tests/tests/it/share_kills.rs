@@ -175,10 +175,8 @@ struct Parties {
 
 impl Parties {
     fn new(name: &str) -> Self {
-        let (leader, helper) = (
-            Place::new(&format!("{name}-leader")),
-            Place::new(&format!("{name}-helper")),
-        );
+        let leader = Place::new(&format!("{name}-leader"));
+        let helper = Place::new(&format!("{name}-helper"));
         let attempts = (0..N).map(|_| Attempts::new(RUN)).collect();
         Parties {
             leader,
@@ -332,7 +330,8 @@ fn live(world: &mut Parties, place: &World<f64>, clock: &Clock, alone: bool) -> 
 
 /// Both parties to the end, with one death.
 fn with_death(name: &str, dies_at: u32, alone: bool) -> (Parties, u32) {
-    let (mut world, place) = (Parties::new(name), shared());
+    let mut world = Parties::new(name);
+    let place = shared();
     let clock = Clock::new(Some(dies_at));
     if live(&mut world, &place, &clock, alone).is_err() {
         live(&mut world, &place, &Clock::new(None), false).unwrap();
@@ -344,7 +343,8 @@ fn with_death(name: &str, dies_at: u32, alone: bool) -> (Parties, u32) {
 fn each_release_is_charged_exactly_once_in_each_ledger_whenever_a_party_dies() {
     let (_, steps) = with_death("whole", u32::MAX, false);
     assert!(steps >= 60, "{steps} places to die");
-    let (mut again, everyone) = (0, (0..u64::from(RELEASES)).collect::<Vec<_>>());
+    let mut again = 0;
+    let everyone = (0..u64::from(RELEASES)).collect::<Vec<_>>();
     for alone in [false, true] {
         for dies_at in 1..=steps {
             let (mut world, _) = with_death(&format!("{alone}-{dies_at}"), dies_at, alone);
@@ -390,7 +390,8 @@ fn question(epoch: u32, set: &[(u32, u32)]) -> Question {
 #[test]
 fn a_helper_answers_once_and_repeats_itself_after_a_restart() {
     let place = Place::new("once");
-    let (clock, asked) = (Clock::new(None), question(0, &[(0, 0), (3, 1), (4, 0)]));
+    let clock = Clock::new(None);
+    let asked = question(0, &[(0, 0), (3, 1), (4, 0)]);
     let mut first = helper(&place, &clock, 1).unwrap();
     let answer = first.answer(&asked).unwrap();
     assert_eq!(first.answer(&asked).unwrap(), answer);

@@ -55,10 +55,12 @@ fn masks(
     at: [u32; 2],
     modulus: Modulus,
 ) -> Vec<u8> {
-    let ([epoch, attempt], mechanism) = (at, GridGaussian::unsampled(20, 1.0, 1).unwrap());
+    let [epoch, attempt] = at;
+    let mechanism = GridGaussian::unsampled(20, 1.0, 1).unwrap();
     let source = || Simulated::new(Stream::from_seed(5));
-    let (mut sums, mut noise, mut answer) =
-        (vec![0; len], vec![0; len], vec![0; modulus.share_len(len)]);
+    let mut sums = vec![0; len];
+    let mut noise = vec![0; len];
+    let mut answer = vec![0; modulus.share_len(len)];
     let (agent, helper) = key;
     let key = helper.with_agent(&agent.public_key()).unwrap();
     let source_of_answer = &mut source();
@@ -115,14 +117,12 @@ fn shares_and_masks_are_those_of_an_independent_program() {
             secret(helper).public_key().0.to_vec(),
         ];
         assert_eq!(publics.to_vec(), keys);
-        let (run, modulus) = (
-            Digest([run as u8; 32]),
-            if bits == 32 {
-                Modulus::Bits32
-            } else {
-                Modulus::Bits64
-            },
-        );
+        let run = Digest([run as u8; 32]);
+        let modulus = if bits == 32 {
+            Modulus::Bits32
+        } else {
+            Modulus::Bits64
+        };
         // An agent that stored `attempt` as the next of this epoch.
         let state = postcard::to_allocvec(&(run, epoch, attempt)).unwrap();
         let mut attempts: Attempts = postcard::from_bytes(&state).unwrap();
@@ -176,8 +176,9 @@ fn answer(
     len: usize,
     source: &mut Simulated,
 ) -> Vec<u8> {
-    let (mut sums, mut noise, mut out) =
-        (vec![7; len], vec![7; len], vec![0; modulus.share_len(len)]);
+    let mut sums = vec![7; len];
+    let mut noise = vec![7; len];
+    let mut out = vec![0; modulus.share_len(len)];
     let mut open = HelperRelease::open(
         mechanism,
         Digest([3; 32]),
@@ -267,7 +268,8 @@ fn what_opens_is_the_sum_and_the_noise_of_the_helper() {
 #[test]
 fn a_set_names_an_agent_once_and_a_mask_of_another_epoch_opens_nothing() {
     let mechanism = GridGaussian::unsampled(20, 4.0, 9).unwrap();
-    let (mut sums, mut noise) = ([0; 3], [0; 3]);
+    let mut sums = [0; 3];
+    let mut noise = [0; 3];
     let source = &mut helper_source(2);
     let mut open = HelperRelease::open(
         mechanism,
@@ -325,7 +327,8 @@ fn a_set_names_an_agent_once_and_a_mask_of_another_epoch_opens_nothing() {
         )
         .unwrap()
     };
-    let (mut other_sums, mut other_noise) = ([0; 3], [0; 3]);
+    let mut other_sums = [0; 3];
+    let mut other_noise = [0; 3];
     let (charge, _) = open(&mut helper_source(9), &mut other_sums, &mut other_noise).close(0);
     let (_, charged) = {
         let (charge, charged) =
@@ -360,9 +363,11 @@ fn lead(
     vectors: &[Vec<f64>],
     act: impl FnOnce(&mut Server<'_, f64, Filter<'_, f64, Vec<f64>>>) -> Result<(), ServerError>,
 ) -> Result<Vec<f64>, ServerError> {
-    let (mut sums, mut noise, mut flags) = (vec![0; M + 1], vec![0; M + 1], vec![0; N as usize]);
-    let (mut released, mut scratch) =
-        (vec![0.0; M + 1], vec![0.0; scratch_len(M, POINTS as usize)]);
+    let mut sums = vec![0; M + 1];
+    let mut noise = vec![0; M + 1];
+    let mut flags = vec![0; N as usize];
+    let mut released = vec![0.0; M + 1];
+    let mut scratch = vec![0.0; scratch_len(M, POINTS as usize)];
     let mut posterior = PublicState::new(world.config, vec![0.0; storage_len(M)]).unwrap();
     let mut state = ServerState::new();
     let filter = Filter::new(PLAN, world.public(true), &mut posterior, &mut scratch).unwrap();
@@ -434,13 +439,12 @@ fn a_share_that_is_long_in_all_numbers_is_refused_before_the_charge() {
     let world = shared();
     let (honest, mechanism, ..) = encoded(&world);
     let modulus = Modulus::fitting(&mechanism, N);
-    let (most, everybody) = (
-        i64::from(N) * mechanism.radius() as i64,
-        (0..N).collect::<Vec<u32>>(),
-    );
+    let most = i64::from(N) * mechanism.radius() as i64;
+    let everybody = (0..N).collect::<Vec<u32>>();
     let bytes = answer(mechanism, modulus, &everybody, M + 1, &mut helper_source(4));
     let led = |integers: [i64; M + 1]| {
-        let (mut words, mut out) = (vec![0; M + 1], vec![0; M + 1]);
+        let mut words = vec![0; M + 1];
+        let mut out = vec![0; M + 1];
         let mut sum = ShareSum::new(&mut words, modulus);
         for agent in 0..N {
             let own = if agent == 0 {
@@ -481,7 +485,8 @@ fn a_leader_releases_what_one_server_would_and_the_noise_of_its_helper() {
         "the noise of two, {std} against {alone}"
     );
     let modulus = Modulus::fitting(&mechanism, N);
-    let (mut words, everybody) = (vec![0; M + 1], (0..N).collect::<Vec<u32>>());
+    let mut words = vec![0; M + 1];
+    let everybody = (0..N).collect::<Vec<u32>>();
     let mut sum = ShareSum::new(&mut words, modulus);
     for (agent, integers) in (0..).zip(&integers) {
         sum.add(&share(agent, 0, modulus, integers).0).unwrap();

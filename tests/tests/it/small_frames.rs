@@ -139,10 +139,8 @@ fn the_table_of_frames_says_what_they_take() {
     };
     let cell = |len: usize| format!("{len} | {} | {}", packets(len, 222), packets(len, 51));
     for m in [16, 32, 64, 100] {
-        let (upload, broadcast) = (
-            frame_len_max(ScalarTag::F32, m),
-            frame_len_max(ScalarTag::F32, 2 * m),
-        );
+        let upload = frame_len_max(ScalarTag::F32, m);
+        let broadcast = frame_len_max(ScalarTag::F32, 2 * m);
         let row = format!(
             "| {m} | {} | {} | {} |",
             cell(upload),

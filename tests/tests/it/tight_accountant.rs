@@ -33,7 +33,9 @@ fn vectors_accountant_tight_column_all_rows() {
 
 fn check(step: usize) {
     let mut failures = Vec::new();
-    let (mut asserted, mut worst_above, mut worst_below) = (0, 0.0f64, 0.0f64);
+    let mut asserted = 0;
+    let mut worst_above = 0.0f64;
+    let mut worst_below = 0.0f64;
     for row in vectors_table("accountant.csv").iter().step_by(step) {
         let [q, z, steps, delta] =
             ["q", "z", "steps", "delta"].map(|name| field(row, name).unwrap());

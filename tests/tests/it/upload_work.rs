@@ -107,7 +107,8 @@ fn mended_upload_work_does_not_depend_on_the_coin() {
             counts.extend([selected, passed]);
         }
         // Finite or not: with hardware that has doubles the vector does not tell either.
-        let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+        let least = counts.iter().min().unwrap();
+        let most = counts.iter().max().unwrap();
         assert!(alike(*least, *most), "{format}: {counts:?} over {KINDS:?}");
     }
     // Negative control: a server before which agents outside the sample are sent away.

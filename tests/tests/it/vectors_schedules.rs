@@ -84,12 +84,11 @@ fn vectors_schedules_local() {
             noise_bound: number(case, "R"),
             epsilon: number(case, "privacy_eps"),
         };
-        let (accuracy, lambda, delta) = (
-            number(case, "nystrom_accuracy"),
-            number(case, "lam"),
-            number(case, "delta"),
-        );
-        let (rounds, alpha) = (count(case, "T"), number(case, "alpha"));
+        let accuracy = number(case, "nystrom_accuracy");
+        let lambda = number(case, "lam");
+        let delta = number(case, "delta");
+        let rounds = count(case, "T");
+        let alpha = number(case, "alpha");
         close(
             noise.laplace_scale(),
             number(case, "laplace_scale"),
@@ -134,7 +133,9 @@ fn vectors_schedules_local() {
         let k = confidence::moma_epoch_len(rounds, delta);
         assert_eq!((k, rounds / k), (count(moma, "k"), count(moma, "N")));
         for row in cases(moma, "beta_next") {
-            let (c, m, n) = (noise.central_moment(), count(row, "m"), count(row, "n"));
+            let c = noise.central_moment();
+            let m = count(row, "m");
+            let n = count(row, "n");
             let width =
                 |lambda| confidence::moma_width(noise.norm_bound, c, alpha, m, n, accuracy, lambda);
             close(width(lambda), number(row, "value"), "moma beta_next");
@@ -192,18 +193,21 @@ fn append(a: &[Vec<f64>], factor: &mut [f64], chosen: &mut Vec<usize>, i: usize)
 fn vectors_info_gain() {
     let file = vectors("info_gain.json");
     for case in cases(&file, "cases") {
-        let (kernel, points, lambda) = (kernel::<f64>(case), rows(&case["X"]), number(case, "lam"));
-        let (n, dim, steps) = (points.len(), points[0].len(), count(case, "T") as usize);
+        let kernel = kernel::<f64>(case);
+        let points = rows(&case["X"]);
+        let lambda = number(case, "lam");
+        let n = points.len();
+        let dim = points[0].len();
+        let steps = count(case, "T") as usize;
         let storage = vec![0.0; finite::storage_len(n)];
         let mut gp = FiniteGp::new(&kernel, lambda, dim, &points.concat(), storage).unwrap();
-        let (mut gains, mut chosen) = (vec![0.0; steps], vec![0; steps]);
+        let mut gains = vec![0.0; steps];
+        let mut chosen = vec![0; steps];
         information_gain::greedy(&mut gp, &mut gains, &mut chosen).unwrap();
         let chosen: Vec<usize> = chosen.into_iter().map(|i| i as usize).collect();
         assert_eq!(chosen, indices(&case["greedy_indices"]));
-        let (greedy, exact) = (
-            numbers(&case["greedy_gain"]),
-            numbers(&case["exact_gamma_with_repeats"]),
-        );
+        let greedy = numbers(&case["greedy_gain"]);
+        let exact = numbers(&case["exact_gamma_with_repeats"]);
         assert_eq!((greedy.len(), exact.len()), (steps, steps));
         for ((found, greedy), exact) in gains.iter().zip(&greedy).zip(&exact) {
             close(*found, *greedy, "greedy gain");
@@ -231,7 +235,8 @@ fn vectors_info_gain() {
                 false,
             ),
         ] {
-            let (values, sets) = (numbers(&case[gamma]), list(&case[best]));
+            let values = numbers(&case[gamma]);
+            let sets = list(&case[best]);
             assert_eq!(values.len(), sets.len());
             let mut sets_tried = 1.0;
             for (t, (value, set)) in values.iter().zip(sets).enumerate() {

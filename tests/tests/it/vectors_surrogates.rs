@@ -18,9 +18,12 @@ fn likelihood(case: &Value) -> f64 {
 fn errors<T: Scalar>(case: &Value) -> Option<(f64, f64, f64)> {
     let noise = T::from_f64(number(&case["noise_variance"]));
     let list = |row: &Vec<f64>| row.iter().map(|x| T::from_f64(*x)).collect::<Vec<T>>();
-    let (x, y) = (rows(&case["X"]), numbers(&case["y"]));
+    let x = rows(&case["X"]);
+    let y = numbers(&case["y"]);
     let tests: Vec<Vec<T>> = rows(&case["Xs"]).iter().map(list).collect();
-    let (n, dim, kernel) = (y.len(), tests[0].len(), kernel::<T>(case));
+    let n = y.len();
+    let dim = tests[0].len();
+    let kernel = kernel::<T>(case);
     let storage = vec![T::ZERO; exact::storage_len(dim, n)];
     let mut gp = ExactGp::new(kernel, noise, dim, n, storage)
         .unwrap()
@@ -32,11 +35,9 @@ fn errors<T: Scalar>(case: &Value) -> Option<(f64, f64, f64)> {
             Err(other) => panic!("{other}"),
         }
     }
-    let (mean, var, cov) = (
-        numbers(&case["mean"]),
-        numbers(&case["var"]),
-        rows(&case["cov"]),
-    );
+    let mean = numbers(&case["mean"]);
+    let var = numbers(&case["var"]);
+    let cov = rows(&case["cov"]);
     assert_eq!(
         (x.len(), mean.len(), var.len(), cov.len()),
         (n, tests.len(), tests.len(), tests.len())
@@ -50,7 +51,8 @@ fn errors<T: Scalar>(case: &Value) -> Option<(f64, f64, f64)> {
             v
         })
         .collect();
-    let (mut mean_error, mut cov_error) = (0.0f64, 0.0f64);
+    let mut mean_error = 0.0f64;
+    let mut cov_error = 0.0f64;
     for (i, test) in tests.iter().enumerate() {
         let found = gp.posterior(test).unwrap();
         mean_error = mean_error.max((found.mean.to_f64() - mean[i]).abs());
@@ -91,11 +93,9 @@ fn vectors_gp_posterior_in_single_precision() {
     let file = vectors("gp_posterior.json");
     for case in cases(&file, "cases") {
         let name = case["name"].as_str().unwrap();
-        let (y, variance, noise) = (
-            numbers(&case["y"]),
-            number(&case["variance"]),
-            number(&case["noise_variance"]),
-        );
+        let y = numbers(&case["y"]);
+        let variance = number(&case["variance"]);
+        let noise = number(&case["noise_variance"]);
         let n = y.len() as f64;
         let bound = 2.0 * f64::from(f32::EPSILON) * (1.0 + n * variance / noise);
         let Some((mean, cov, error)) = errors::<f32>(case) else {

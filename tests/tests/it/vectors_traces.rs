@@ -91,12 +91,15 @@ struct Trace {
 /// candidates.
 fn modeler(case: &Value, mut observe: impl FnMut(usize, f64) -> (Vec<f64>, Vec<f64>)) -> Trace {
     let f = numbers(&case["f"]);
-    let (mut mean, mut variance, mut best) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
+    let mut mean = Vec::new();
+    let mut variance = Vec::new();
+    let mut best = f64::NEG_INFINITY;
     for i in indices(&case["init_indices"]) {
         (mean, variance) = observe(i, f[i]);
         best = best.max(f[i]);
     }
-    let (mut queries, mut margins) = (Vec::new(), Vec::new());
+    let mut queries = Vec::new();
+    let mut margins = Vec::new();
     for t in 1..=list(&case["queries"]).len() {
         let width = confidence::finite_width(f.len() as u64, t as u64, number(case, "delta_prime"));
         let x = upper_confidence_bound::maximize(&mean, &variance, width).candidate as usize;
@@ -119,7 +122,9 @@ fn modeler(case: &Value, mut observe: impl FnMut(usize, f64) -> (Vec<f64>, Vec<f
 fn vectors_traces_modeler_with_three_engines() {
     for case in cases("po_gp_ucb") {
         let points = rows(&case["Z"]);
-        let (n, dim, z) = (points.len(), points[0].len(), points.concat());
+        let n = points.len();
+        let dim = points[0].len();
+        let z = points.concat();
         // No kernel is named: squared exponential.
         let mut named = case.clone();
         named["kernel"] = "se".into();
@@ -162,7 +167,8 @@ fn vectors_traces_modeler_with_three_engines() {
             }),
             modeler(&case, |i, y| {
                 rows.observe(&z[i * dim..(i + 1) * dim], y).unwrap();
-                let (mut mean, mut variance) = (vec![0.0; n], vec![0.0; n]);
+                let mut mean = vec![0.0; n];
+                let mut variance = vec![0.0; n];
                 let mut scratch = vec![0.0; exact::batch_scratch_len(rows.len())];
                 rows.posteriors(&z, &mut mean, &mut variance, &mut scratch)
                     .unwrap();
@@ -197,22 +203,21 @@ fn local_noise(case: &Value) -> LocalNoise {
 #[test]
 fn vectors_traces_tgp() {
     for case in cases("ldp_tgp") {
-        let (points, f, noise) = (
-            rows(&case["X"]),
-            numbers(&case["f"]),
-            numbers(&case["total_noise_by_round"]),
-        );
-        let (count, dim) = (points.len(), points[0].len());
-        let (local, lambda, delta) = (
-            local_noise(&case),
-            number(&case, "lam"),
-            number(&case, "delta"),
-        );
+        let points = rows(&case["X"]);
+        let f = numbers(&case["f"]);
+        let noise = numbers(&case["total_noise_by_round"]);
+        let count = points.len();
+        let dim = points[0].len();
+        let local = local_noise(&case);
+        let lambda = number(&case, "lam");
+        let delta = number(&case, "delta");
         let storage = vec![0.0; finite::storage_len(count)];
         let mut gp = FiniteGp::new(&kernel(&case), lambda, dim, &points.concat(), storage).unwrap();
         let mut gain = RunGain::new(lambda).unwrap();
-        let (mut queries, mut truncated, mut margins, mut variance) =
-            (Vec::new(), Vec::new(), Vec::new(), vec![0.0; count]);
+        let mut queries = Vec::new();
+        let mut truncated = Vec::new();
+        let mut margins = Vec::new();
+        let mut variance = vec![0.0; count];
         for t in 1..=noise.len() as u64 {
             gp.variances(&mut variance);
             let width = SHRUNK * confidence::tgp_width(&local, t, gain.value(), lambda, delta);
@@ -265,10 +270,8 @@ impl Dictionary {
     ) -> Self {
         let m = points.len();
         let dictionary: Vec<f64> = points.iter().flat_map(|i| x[*i].clone()).collect();
-        let (root, mut scratch) = (
-            vec![0.0; nystrom::storage_len(m)],
-            vec![0.0; nystrom::scratch_len(m)],
-        );
+        let root = vec![0.0; nystrom::storage_len(m)];
+        let mut scratch = vec![0.0; nystrom::scratch_len(m)];
         let map = Nystrom::new(kernel, x[0].len(), &dictionary[..], root, &mut scratch).unwrap();
         let phi: Vec<Vec<f64>> = x
             .iter()
@@ -358,20 +361,20 @@ fn median_of_means(dictionary: &Dictionary, estimates: &[Vec<f64>]) -> usize {
 #[test]
 fn vectors_traces_moma() {
     for case in cases("ldp_moma") {
-        let (x, f, noise) = (
-            rows(&case["X"]),
-            numbers(&case["f"]),
-            rows(&case["total_noise"]),
-        );
-        let (local, lambda, accuracy) = (
-            local_noise(&case),
-            number(&case, "lam"),
-            number(&case, "nystrom_accuracy"),
-        );
-        let (kernel, k) = (kernel(&case), whole(&case["k"]) as usize);
-        let (mut plays, mut y) = (vec![1], Vec::new());
-        let (mut chosen, mut margins, mut mean, mut variance) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let x = rows(&case["X"]);
+        let f = numbers(&case["f"]);
+        let noise = rows(&case["total_noise"]);
+        let local = local_noise(&case);
+        let lambda = number(&case, "lam");
+        let accuracy = number(&case, "nystrom_accuracy");
+        let kernel = kernel(&case);
+        let k = whole(&case["k"]) as usize;
+        let mut plays = vec![1];
+        let mut y = Vec::new();
+        let mut chosen = Vec::new();
+        let mut margins = Vec::new();
+        let mut mean = Vec::new();
+        let mut variance = Vec::new();
         for epoch in 1..=whole(&case["epochs"]) as usize {
             let query = plays[epoch - 1];
             y.push(
@@ -441,8 +444,11 @@ fn vectors_nystrom_features() {
             .collect()
     };
     for case in sordino_tests::cases(&file, "cases") {
-        let (x, kernel, lambda) = (rows(&case["X"]), kernel(case), number(case, "lam"));
-        let (points, plays) = (indices(&case["dictionary"]), indices(&case["played"]));
+        let x = rows(&case["X"]);
+        let kernel = kernel(case);
+        let lambda = number(case, "lam");
+        let points = indices(&case["dictionary"]);
+        let plays = indices(&case["played"]);
         let covariance: Vec<f64> = points
             .iter()
             .flat_map(|a| points.iter().map(|b| kernel.covariance(&x[*a], &x[*b])))
@@ -527,10 +533,8 @@ fn vectors_nystrom_features() {
         close(&mean, &numbers(&moma["mu"]), "moma.mu");
     }
     for case in sordino_tests::cases(&file, "duplicates") {
-        let (x, points) = (
-            rows(&case["X"]),
-            indices(&case["dictionary_with_duplicates"]),
-        );
+        let x = rows(&case["X"]);
+        let points = indices(&case["dictionary_with_duplicates"]);
         let distinct = indices(&case["distinct"]);
         let dictionary = Dictionary::new(kernel(case), &x, &points, &points, 1.0);
         assert_eq!(dictionary.rank, distinct.len());

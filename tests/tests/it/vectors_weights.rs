@@ -63,7 +63,8 @@ impl Case {
     /// observations that say nothing, features that are always zero leave the law of the others
     /// alone.
     fn posterior(&self, form: Form) -> (usize, WeightPosterior<f64, Vec<f64>>) {
-        let (n, m) = (self.y.len(), self.nu.len());
+        let n = self.y.len();
+        let m = self.nu.len();
         let (count, width) = match form {
             Form::Dual => (n, m.max(2 * n)),
             Form::Primal => (n.max(m / 2 + 1), m),
@@ -124,7 +125,8 @@ fn moments(case: &Case, form: Form) {
         .iter()
         .flat_map(|row| [&row[..], &vec![0.0; width - m]].concat())
         .collect();
-    let (mut mean, mut variance) = (vec![0.0; case.tests.len()], vec![0.0; case.tests.len()]);
+    let mut mean = vec![0.0; case.tests.len()];
+    let mut variance = vec![0.0; case.tests.len()];
     posterior
         .posteriors(
             &padded,
@@ -147,13 +149,15 @@ fn square(packed: &[f64], m: usize) -> Vec<f64> {
 /// A draw is an exact function of its normals: primal, R(ω − ν) = √λz with RᵀR = Σ; dual, Σ(ω −
 /// ν) = λw − √λΦᵀz.
 fn draws(case: &Case, form: Form) {
-    let (n, m) = (case.y.len(), case.nu.len());
+    let n = case.y.len();
+    let m = case.nu.len();
     let (width, mut posterior) = case.posterior(form);
     for seed in 0..4 {
         let mut omega = vec![0.0; width];
         posterior.draw(&mut Stream::from_seed(seed), &mut omega);
         let mut stream = Stream::from_seed(seed);
-        let (mut w, mut z) = (vec![0.0; width], vec![0.0; n]);
+        let mut w = vec![0.0; width];
+        let mut z = vec![0.0; n];
         normal::fill(&mut stream, &mut w);
         normal::fill(&mut stream, &mut z);
         let expected: Vec<f64> = match form {
@@ -195,7 +199,8 @@ fn draws(case: &Case, form: Form) {
 /// Σ, ν from the square-root form that a device carries.
 fn information(case: &Case) {
     let m = case.nu.len();
-    let (mut packed, mut right) = (vec![0.0; packed_len(m)], vec![0.0; m]);
+    let mut packed = vec![0.0; packed_len(m)];
+    let mut right = vec![0.0; m];
     root::reset(&mut packed, &mut right, case.lambda);
     for (row, y) in case.phi.iter().zip(&case.y) {
         root::rotate_in(&mut packed, &mut right, &mut row.clone(), *y);
@@ -223,7 +228,8 @@ fn information(case: &Case) {
 /// The same moments by Gaussian-process regression: the linear kernel on the features as inputs,
 /// and the matrix ΦΦᵀ of all rows as a table, both with noise variance λ.
 fn regression(case: &Case) {
-    let (n, m) = (case.y.len(), case.nu.len());
+    let n = case.y.len();
+    let m = case.nu.len();
     let storage = vec![0.0; exact::storage_len(m, n)];
     let kernel = Linear::new([1.0], 1.0).unwrap();
     let mut gp = ExactGp::new(kernel, case.lambda, m, n, storage)
@@ -302,16 +308,16 @@ fn vectors_weight_space_fourier_features() {
         .expect("fourier_features");
     assert!(!cases.is_empty());
     for (index, case) in cases.iter().enumerate() {
-        let (frequencies, phases, variance) = (
-            rows(&case["s"]),
-            numbers(&case["b"]),
-            number(&case["variance"]),
-        );
-        let (m, dim) = (phases.len(), frequencies[0].len());
+        let frequencies = rows(&case["s"]);
+        let phases = numbers(&case["b"]);
+        let variance = number(&case["variance"]);
+        let m = phases.len();
+        let dim = frequencies[0].len();
         let storage = [frequencies.concat(), phases].concat();
         for (field, unit_norm) in [("phi", false), ("phi_unit", true)] {
             let map = RandomFourier::new(dim, m, variance, unit_norm, &storage[..]).unwrap();
-            let (points, expected) = (rows(&case["X"]), rows(&case[field]));
+            let points = rows(&case["X"]);
+            let expected = rows(&case[field]);
             assert_eq!(points.len(), expected.len());
             for (x, expected) in points.iter().zip(&expected) {
                 let mut phi = vec![0.0; m];

@@ -14,11 +14,9 @@ fn epsilon(value: f64) -> Epsilon {
 
 /// One release of scores.
 fn publish(mechanism: &WorstCase, scores: &[Score], source: &mut Simulated) -> (u32, f64) {
-    let (mut state, mut levels, mut order) = (
-        PublisherState::new(),
-        vec![0; scores.len()],
-        vec![0; scores.len()],
-    );
+    let mut state = PublisherState::new();
+    let mut levels = vec![0; scores.len()];
+    let mut order = vec![0; scores.len()];
     let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).unwrap();
     for (i, score) in scores.iter().enumerate() {
         let input = PublisherInput::Scored {
@@ -43,7 +41,8 @@ fn publish(mechanism: &WorstCase, scores: &[Score], source: &mut Simulated) -> (
 #[test]
 fn an_audit_of_the_worst_case_release_can_fail() {
     // 10 records scored 0..=4 for 2 candidates; one record replaced moves each sum by at most 4.
-    let (a, b) = ([20u64, 20], [24u64, 16]);
+    let a = [20u64, 20];
+    let b = [24u64, 16];
     let mut source = Simulated::new(Stream::from_seed(9));
     let n = 40_000;
     let mut lower = |scale: ScoreScale, stretch: u64| {
@@ -62,7 +61,8 @@ fn an_audit_of_the_worst_case_release_can_fail() {
             });
             hits.count() as f64 / f64::from(n)
         };
-        let (p, q) = (count(b), count(a));
+        let p = count(b);
+        let q = count(a);
         let error = |p: f64| 4.9 * (p * (1.0 - p) / f64::from(n)).sqrt();
         ((p - error(p)) / (q + error(q))).ln()
     };
@@ -89,7 +89,9 @@ fn failures_abort_or_are_accounted() {
     ] {
         for bad in [Score::Failed, Score::Number(f64::NAN)] {
             let mechanism = WorstCase::new(2, scale, e, e, rule).unwrap();
-            let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 2], [0; 2]);
+            let mut state = PublisherState::new();
+            let mut levels = [0; 2];
+            let mut order = [0; 2];
             let mut publisher =
                 Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).unwrap();
             let mut scored = |candidate, score| {
@@ -186,7 +188,9 @@ fn a_scale_takes_sums_or_numbers_and_not_both() {
     ] {
         let mechanism =
             WorstCase::new(1, scale, epsilon(1.0), epsilon(1.0), FailureRule::Abort).unwrap();
-        let (mut state, mut levels, mut order) = (PublisherState::new(), [0], [0]);
+        let mut state = PublisherState::new();
+        let mut levels = [0];
+        let mut order = [0];
         let mut publisher =
             Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).unwrap();
         let mut source = Simulated::new(Stream::from_seed(1));

@@ -135,7 +135,8 @@ pub(super) fn run(cuts: u32) -> Result<String, String> {
         return Err("without the server it ends otherwise".into());
     }
     let (ram, boots) = weighed(&heard, cuts)?;
-    let ([first, best], seconds) = (losses(&heard)?, campaign.start.elapsed().as_secs_f64());
+    let [first, best] = losses(&heard)?;
+    let seconds = campaign.start.elapsed().as_secs_f64();
     Ok(format!(
         "two contributions; a loss of {first} in ten points, of {best} in eight with the file; {ram} bytes of RAM with its stack, \
          {boots} boots, {seconds:.1} s"

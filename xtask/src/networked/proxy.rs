@@ -36,10 +36,12 @@ fn carry(device: TcpStream, server: TcpStream, is_cut: &Arc<AtomicBool>) {
     else {
         return;
     };
-    let (mut to_device, mut to_server) = (device, server);
+    let mut to_device = device;
+    let mut to_server = server;
     // Bytes that the server said since the device spoke last.
     let said = Arc::new(AtomicU32::new(0));
-    let (heard, is_cut) = (said.clone(), is_cut.clone());
+    let heard = said.clone();
+    let is_cut = is_cut.clone();
     thread::spawn(move || {
         let mut bytes = [0; 4096];
         while let Ok(len @ 1..) = from_device.read(&mut bytes) {

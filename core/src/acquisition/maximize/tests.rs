@@ -136,7 +136,8 @@ fn slices_of_any_size_are_the_search_in_one_go() {
             climbs: 3,
             evaluations_per_climb: budget,
         };
-        let (center, spread) = ([0.3, 0.7, 0.9], [0.2, 0.1, 0.05]);
+        let center = [0.3, 0.7, 0.9];
+        let spread = [0.2, 0.1, 0.05];
         let around = Around {
             center: &center[..dim],
             spread: &spread[..dim],
@@ -151,7 +152,8 @@ fn slices_of_any_size_are_the_search_in_one_go() {
         );
         assert!(once == 1 && expected.value == value(&whole[..dim]));
         for slice in [1, 2, 3, 7, 40, 41, 1000] {
-            let (mut best, mut evaluated) = ([9.0; 3], 0u32);
+            let mut best = [9.0; 3];
+            let mut evaluated = 0u32;
             let counted = |x: &[f64]| {
                 evaluated += 1;
                 value(x)

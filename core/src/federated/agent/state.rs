@@ -157,7 +157,8 @@ impl AgentState {
     /// deployment `RunSeed::new(bits, 0)` with 64 bits of the agent's own entropy, drawn once in
     /// its life and kept with this state.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
-        let (phase, digested) = (Phase::Fresh, Digested::default());
+        let phase = Phase::Fresh;
+        let digested = Digested::default();
         AgentState {
             agent,
             seed,
@@ -201,7 +202,9 @@ impl AgentState {
     /// agent that was away.
     pub(super) fn judge(&self, config: &Config, candidates: u32) -> Result<(), AgentError> {
         let p = config.parameters();
-        let (first, last, round) = (p.initial_points, p.rounds, self.round);
+        let first = p.initial_points;
+        let last = p.rounds;
+        let round = self.round;
         let (rounds, observations): (RangeInclusive<u32>, RangeInclusive<u32>) = match self.phase {
             Phase::Fresh => (0..=0, 0..=0),
             Phase::Initial => (0..=0, 0..=first - 1),

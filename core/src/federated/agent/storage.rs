@@ -66,14 +66,12 @@ impl Sizes {
     /// Numbers in the workspace: posteriors, the vector to upload, an own draw, one point with its
     /// features.
     pub const fn workspace(self) -> usize {
-        let (m, own) = (
-            self.features,
-            if self.prior_rank > 0 {
-                weights::storage_len(self.prior_rank)
-            } else {
-                0
-            },
-        );
+        let m = self.features;
+        let own = if self.prior_rank > 0 {
+            weights::storage_len(self.prior_rank)
+        } else {
+            0
+        };
         weights::storage_len(m) + own + m + self.draw() + self.dim + self.draw()
     }
 
@@ -171,7 +169,8 @@ impl<'a, T: Scalar> AgentStorage<'a, T> {
     ///
     /// **Errors**: [`AgentError::Storage`].
     pub fn split(public: &Public<'_, T>, storage: &'a mut [T]) -> Result<Self, AgentError> {
-        let (len, expected) = (storage.len(), storage_len(public));
+        let len = storage.len();
+        let expected = storage_len(public);
         if len < expected {
             return Err(AgentError::Storage {
                 what: "storage",

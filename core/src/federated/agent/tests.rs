@@ -68,13 +68,14 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
         ..Tables::NONE
     };
     let public = Public::new(&config, Candidates::grid(9, 2).unwrap(), features, wide).unwrap();
-    let (mut log, mut workspace) = (
-        vec![T::ZERO; log_len(&config)],
-        vec![T::ZERO; workspace_len(&public)],
-    );
+    let mut log = vec![T::ZERO; log_len(&config)];
+    let mut workspace = vec![T::ZERO; workspace_len(&public)];
     let mut state = AgentState::new(2, RunSeed::new(9, 0));
-    let (mut said, mut slices, mut stream) = (Vec::new(), 0, Stream::from_seed(40));
-    let (mut vectors, mut y) = (vec![T::ZERO; 4 * M], T::ZERO);
+    let mut said = Vec::new();
+    let mut slices = 0;
+    let mut stream = Stream::from_seed(40);
+    let mut vectors = vec![T::ZERO; 4 * M];
+    let mut y = T::ZERO;
     while state.phase() != Phase::Done {
         let input = match state.phase() {
             Phase::Fresh => Input::Start,
@@ -159,14 +160,13 @@ fn say<T: Scalar>(answer: Output<'_, T>, said: &mut Vec<f64>, y: &mut T) {
 
 #[test]
 fn slices_of_any_size_say_what_one_go_says() {
-    let (double, single) = (run::<f64>(0, Trouble::None), run::<f32>(0, Trouble::None));
+    let double = run::<f64>(0, Trouble::None);
+    let single = run::<f32>(0, Trouble::None);
     // 3 + 14 queries, an upload after the initial points and after every round but the last.
     assert_eq!(double.0.len(), 2 * 17 + 14 * M + 1);
     for candidates in [1, 2, 7, 40, 1000] {
-        let (a, b) = (
-            run::<f64>(candidates, Trouble::None),
-            run::<f32>(candidates, Trouble::None),
-        );
+        let a = run::<f64>(candidates, Trouble::None);
+        let b = run::<f32>(candidates, Trouble::None);
         assert_eq!((&a.0, &b.0), (&double.0, &single.0), "{candidates}");
         assert!(
             candidates > 40 || (a.1 > double.1 + 14 && b.1 > single.1 + 14),

@@ -131,7 +131,8 @@ impl<T: Scalar> Agent<'_, T> {
         if first {
             self.record(y)?;
         }
-        let (p, taken) = (self.config.parameters(), self.state.observations + 1);
+        let p = self.config.parameters();
+        let taken = self.state.observations + 1;
         if self.state.phase == Phase::Initial && taken < p.initial_points {
             return Ok(self.initial_point(taken, effort).map(|candidate| {
                 (self.state.observations, self.state.pending) = (taken, candidate);
@@ -158,7 +159,8 @@ impl<T: Scalar> Agent<'_, T> {
                 round: self.state.round,
             });
         }
-        let (start, len) = (2 * self.state.observations as usize, self.log.len());
+        let start = 2 * self.state.observations as usize;
+        let len = self.log.len();
         let Some([candidate, place]) = self.log.get_mut(start..start + 2) else {
             return Err(AgentError::Storage {
                 what: "log",
@@ -173,11 +175,10 @@ impl<T: Scalar> Agent<'_, T> {
     /// Initial point i: one word of the stream (agent, initial points) picks a candidate of the
     /// region, uniformly and with replacement.
     fn initial_point(&mut self, i: u32, effort: &mut Effort) -> Poll<u32> {
-        let (p, public) = (self.config.parameters(), self.public);
-        let (own, count) = (
-            self.config.region_of_agent(self.state.agent),
-            public.candidates().count(),
-        );
+        let p = self.config.parameters();
+        let public = self.public;
+        let own = self.config.region_of_agent(self.state.agent);
+        let count = public.candidates().count();
         let mut stream = self
             .state
             .seed
@@ -256,7 +257,8 @@ impl<T: Scalar> Agent<'_, T> {
     /// Brings the shared posterior up to the first `count` entries of the log.
     fn digest(&mut self, count: u32, effort: &mut Effort) -> Poll<()> {
         let cost = self.observation_cost();
-        let (public, log) = (self.public, &*self.log);
+        let public = self.public;
+        let log = &*self.log;
         let point = slice::head_mut(self.scratch, public.candidates().dim());
         while self.shared.observations() < count as usize {
             // One at a time only if not all can be afforded.
@@ -290,7 +292,9 @@ impl<T: Scalar> Agent<'_, T> {
         broadcast: Option<(&[T], Option<u32>)>,
         effort: &mut Effort,
     ) -> Result<Poll<Answer>, AgentError> {
-        let (p, public, round) = (self.config.parameters(), self.public, self.state.round + 1);
+        let p = self.config.parameters();
+        let public = self.public;
+        let round = self.state.round + 1;
         let (own, mut streaming) = match self.work {
             Work::Maximizing { own, streaming } => (own, streaming),
             _ => {
@@ -342,7 +346,8 @@ impl<T: Scalar> Agent<'_, T> {
         round: u32,
         effort: &mut Effort,
     ) -> Result<Poll<Option<u32>>, AgentError> {
-        let (public, count) = (self.public, self.state.observations);
+        let public = self.public;
+        let count = self.state.observations;
         if self.own.is_none()
             && (self.digest(count, effort).is_pending()
                 || effort.take(self.observation_cost(), 1) == 0)
@@ -360,7 +365,8 @@ impl<T: Scalar> Agent<'_, T> {
             finite(self.draw, self.shared.feature_count())?;
             return Ok(Poll::Ready(None));
         };
-        let (log, (prior, rank)) = (&*self.log, public.prior());
+        let log = &*self.log;
+        let (prior, rank) = public.prior();
         own.extend(count as usize, |i, phi| {
             let (candidate, y) = entry(log, i);
             let row = slice::part(prior, candidate * rank, rank);

@@ -228,7 +228,8 @@ impl AgentExchange {
         if !known || !matches!(header.kind, Kind::Broadcast | Kind::NoBroadcast) {
             return Err(FrameError::Foreign);
         }
-        let (round, expected) = (header.round, self.have.frames);
+        let round = header.round;
+        let expected = self.have.frames;
         if round.checked_add(1) == Some(expected) {
             if header.chain != prefix(&self.have.chain) {
                 return Err(FrameError::Fork { round });

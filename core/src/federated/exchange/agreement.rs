@@ -119,7 +119,8 @@ pub(super) fn header(
     round: u32,
 ) -> Header {
     let config = prefix(agreement);
-    let (version, scalar) = (VERSION, ScalarTag::F64);
+    let version = VERSION;
+    let scalar = ScalarTag::F64;
     Header {
         version,
         kind,

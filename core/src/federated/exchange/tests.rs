@@ -195,7 +195,8 @@ impl World {
     }
 
     fn deliver(&mut self, message: Message) {
-        let (now, server) = (self.now, &mut self.server);
+        let now = self.now;
+        let server = &mut self.server;
         match message {
             Message::Ask(n, have) => match server.exchange.asked(n, &have, &server.history, now) {
                 Answer::Frame { round } => {
@@ -736,7 +737,8 @@ fn the_first_byte_of_an_agreement_names_its_method() {
     let Protocol::Draws(draws) = agreement(2).protocol else {
         panic!("another method")
     };
-    let (ballot, digest) = (draws.config.clone(), Digest::default());
+    let ballot = draws.config.clone();
+    let digest = Digest::default();
     let vote = VoteProtocol {
         ballot,
         rounds: 4,

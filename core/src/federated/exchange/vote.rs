@@ -59,7 +59,8 @@ impl VoteProtocol {
         whole("features", self.feature_count, 1..=1 << 14, "1..=16384")?;
         whole("rounds of the ballot", ballot.rounds, 1..=1, "1")?;
         whole("regions", ballot.regions.count(), 1..=1, "1")?;
-        let (count, tolerance) = (ballot.feature_count, self.features.prior_tolerance);
+        let count = ballot.feature_count;
+        let tolerance = self.features.prior_tolerance;
         check(
             "feature_count",
             f64::from(count),

@@ -40,10 +40,8 @@ pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
 /// ([`Workspace::Owned`]), M + 1, and the larger of a contribution's and a query's scratch. With the
 /// log 12,728 numbers for n = 64, M = 50 without a prior factor, 5 levels: 50.9 kB in `f32`.
 pub const fn workspace_len(observations: usize, m: usize, rank: usize, levels: usize) -> usize {
-    let (first, second) = (
-        contribution_scratch_len(observations),
-        query_scratch_len(observations, rank),
-    );
+    let first = contribution_scratch_len(observations);
+    let second = query_scratch_len(observations, rank);
     factors_len(observations, levels) + m + 1 + if first > second { first } else { second }
 }
 
@@ -451,7 +449,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
             }
             .into());
         }
-        let (start, len) = (2 * self.state.observations as usize, self.log.len());
+        let start = 2 * self.state.observations as usize;
+        let len = self.log.len();
         let Some([candidate, value]) = self.log.get_mut(start..start + 2) else {
             return Err(PriorError::Length {
                 what: "log",
@@ -503,7 +502,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
                 .seed
                 .stream(Party::Agent(self.state.agent), Purpose::OwnDraw, round);
         let mut factors = Factors::new(self.log.len() / 2, &mut self.state.kept.0, self.factors);
-        let (models, scratch) = (self.models, &mut *self.scratch);
+        let models = self.models;
+        let scratch = &mut *self.scratch;
         let next = query(
             self.public,
             models,

@@ -113,7 +113,8 @@ impl<T: Scalar> Units<T> {
             return Ok(units);
         }
         let count = T::from_u32(values.len() as u32);
-        let (mut sum, mut squares) = (T::ZERO, T::ZERO);
+        let mut sum = T::ZERO;
+        let mut squares = T::ZERO;
         values.iter().for_each(|y| sum += *y / largest);
         units.mean = sum / count;
         for y in values {
@@ -189,7 +190,8 @@ mod tests {
     fn the_projection_is_the_limit_of_a_vague_constant() {
         let b = [2.3, 1.0, 4.0, 2.7, 2.1, 1.6];
         let exact = factor::<6>(0.0);
-        let (mut ones, mut projected) = ([0.0; 6], b);
+        let mut ones = [0.0; 6];
+        let mut projected = b;
         let total = ones_solved(&exact, &mut ones);
         project_solve(&exact, &ones, total, &mut projected);
         let vague = |variance: f64| {
@@ -221,7 +223,8 @@ mod tests {
     #[test]
     fn units_do_not_matter_and_a_constant_has_none() {
         let y = [0.2f64, -1.3, 4.0, 2.2, 2.1];
-        let (mut z, mut other) = ([0.0; 5], [0.0; 5]);
+        let mut z = [0.0; 5];
+        let mut other = [0.0; 5];
         standardise(&y, &mut z).unwrap();
         assert!(z.iter().sum::<f64>().abs() < 1e-14 && (sum_of_squares(&z) - 5.0).abs() < 1e-13);
         for (scale, offset) in [(1e-300, 0.0), (3e5, -1e6), (1.0, 1e9), (1e307, 0.0)] {

@@ -75,7 +75,8 @@ impl MemberSizes {
     }
 
     fn over(protocol: &PriorProtocol, candidates: usize) -> Self {
-        let (config, rounds) = (&protocol.config, protocol.rounds as usize);
+        let config = &protocol.config;
+        let rounds = protocol.rounds as usize;
         let designs = config.parameters().designs as usize;
         MemberSizes::new(
             candidates,
@@ -287,7 +288,8 @@ pub fn context<'p, T: Scalar>(
         return Err(ContextError::OwnDraw);
     }
     protocol.check()?;
-    let (dim, config) = (agreement.dim as usize, &protocol.config);
+    let dim = agreement.dim as usize;
+    let config = &protocol.config;
     let sizes = MemberSizes::over(protocol, candidates.count() as usize);
     at_least("double precision", doubles.len(), sizes.doubles(dim))?;
     if candidates.dim() != dim
@@ -340,7 +342,8 @@ pub fn rounded_rows<T: Scalar>(
     out: &mut [T],
     scratch: &mut [f64],
 ) -> Result<(), ContextError> {
-    let (m, dim) = (protocol.config.features(), candidates.dim());
+    let m = protocol.config.features();
+    let dim = candidates.dim();
     if landmarks.count() as usize != m || landmarks.dim() != dim {
         return Err(ContextError::Landmarks);
     }

@@ -127,7 +127,8 @@ pub fn contribution<T: Scalar>(
     out: &mut [T],
 ) -> Result<T, PriorError> {
     let config = public.config();
-    let (m, n) = (config.features(), observations.len());
+    let m = config.features();
+    let n = observations.len();
     exactly("weights", weights.len(), m)?;
     exactly("contribution", out.len(), m + 1)?;
     at_least("scratch", scratch.len(), contribution_scratch_len(n))?;

@@ -60,7 +60,8 @@ impl<'a, T: Scalar> Design<'a, T> {
         ridge: T,
     ) -> Result<(), PriorError> {
         let constant = public.config().parameters().constant;
-        let (m, n) = (self.m, self.n);
+        let m = self.m;
+        let n = self.n;
         let (rows, width) = public.prior();
         let prior = |candidate: u32| part(rows, candidate as usize * width, width);
         for (i, (candidate, phi)) in design.iter().zip(self.phi.chunks_exact_mut(m)).enumerate() {
@@ -94,7 +95,8 @@ impl<'a, T: Scalar> Design<'a, T> {
 
     /// Φ_v(Σ + hI)Φ_vᵀ + λI.
     pub(super) fn innovation_covariance(&mut self, covariance: &[T], h: T, noise_variance: T) {
-        let (m, n) = (self.m, self.n);
+        let m = self.m;
+        let n = self.n;
         for (phi, spread) in self
             .phi
             .chunks_exact(m)
@@ -121,7 +123,8 @@ impl<'a, T: Scalar> Design<'a, T> {
 
     /// Φ_vΦ_vᵀ + λI: what agents scatter by that have nothing in common.
     pub(super) fn unrelated_covariance(&mut self, noise_variance: T) {
-        let (m, n) = (self.m, self.n);
+        let m = self.m;
+        let n = self.n;
         for (i, phi) in self.phi.chunks_exact(m).enumerate() {
             for (j, other) in self.phi.chunks_exact(m).enumerate().take(i + 1) {
                 let value = if i == j {
@@ -137,7 +140,8 @@ impl<'a, T: Scalar> Design<'a, T> {
 
     /// Adds A_v = B_vΦ_v and the lower triangle of B_v·inner·B_vᵀ; returns tr A_vA_vᵀ.
     pub(super) fn accumulate(&mut self, response: &mut [T], scatter: &mut [T]) -> T {
-        let (m, n) = (self.m, self.n);
+        let m = self.m;
+        let n = self.n;
         let mut squares = T::ZERO;
         for (i, b) in self.gain.chunks_exact(n).enumerate() {
             self.row.fill(T::ZERO);

@@ -98,11 +98,9 @@ impl<'a, T: Scalar> Factors<'a, T> {
         row: &mut [T],
     ) -> Result<(), PriorError> {
         check(models)?;
-        let (n, len, expected) = (
-            observations.len(),
-            self.storage.len(),
-            factors_len(self.capacity, levels(models)),
-        );
+        let n = observations.len();
+        let len = self.storage.len();
+        let expected = factors_len(self.capacity, levels(models));
         if n > self.capacity || len < expected || *self.rows as usize > n {
             return Err(PriorError::Length {
                 what: "factors",
@@ -176,13 +174,15 @@ impl<'a, T: Scalar> Factors<'a, T> {
 
     /// The factor of a level, and Σ ln Lᵢᵢ as a slice of one number.
     fn level_mut(&mut self, level: usize) -> (&mut [T], &mut [T]) {
-        let (stride, len) = (self.stride(), packed_len(self.capacity));
+        let stride = self.stride();
+        let len = packed_len(self.capacity);
         slice::split(part_mut(self.storage, level * stride, stride), len)
     }
 
     /// As [`Factors::level_mut`], to read.
     fn level(&self, level: usize) -> (&[T], T) {
-        let (stride, len) = (self.stride(), packed_len(self.capacity));
+        let stride = self.stride();
+        let len = packed_len(self.capacity);
         let both = part(self.storage, level * stride, stride);
         (slice::head(both, len), slice::at(both, len))
     }
@@ -202,7 +202,9 @@ impl<'a, T: Scalar> Factors<'a, T> {
         observations: &Observations<'_, T>,
         residual: &mut [T],
     ) -> [T; MODELS_MAX] {
-        let (n, half, mut weights) = (residual.len(), T::from_f64(0.5), [T::ZERO; MODELS_MAX]);
+        let n = residual.len();
+        let half = T::from_f64(0.5);
+        let mut weights = [T::ZERO; MODELS_MAX];
         let fill = |trust: T, residual: &mut [T]| {
             for ((r, common), (_, y)) in residual.iter_mut().zip(common).zip(observations.iter()) {
                 *r = y - trust * *common;
@@ -294,7 +296,8 @@ pub(super) fn pick<T: Scalar>(log_weights: &[T], unit: T) -> usize {
     for w in log_weights {
         total += weight(w);
     }
-    let (mut sum, target) = (T::ZERO, unit * total);
+    let mut sum = T::ZERO;
+    let target = unit * total;
     for (i, w) in log_weights.iter().enumerate() {
         sum += weight(w);
         if sum > target {

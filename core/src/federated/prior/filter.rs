@@ -188,7 +188,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
     /// [`PublicState::prepare`], [`PublicState::self_test`] and [`PublicState::update`];
     /// [`ServerError::Mechanism`]. The posterior is then that of the releases before.
     pub fn replay(&mut self, released: &[T], scratch: &mut [T]) -> Result<T, ServerError> {
-        let (len, releases) = (self.released_len(), self.plan.noise_multipliers.len());
+        let len = self.released_len();
+        let releases = self.plan.noise_multipliers.len();
         exactly("releases", released.len(), len * releases)?;
         self.replay_first(released, scratch)
     }
@@ -199,7 +200,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
     /// **Errors**: as [`Filter::replay`], for more releases than the plan has and for a part of
     /// one.
     pub fn replay_first(&mut self, released: &[T], scratch: &mut [T]) -> Result<T, ServerError> {
-        let (len, releases) = (self.released_len(), self.plan.noise_multipliers.len());
+        let len = self.released_len();
+        let releases = self.plan.noise_multipliers.len();
         let whole = (released.len() / len).min(releases);
         exactly("releases", released.len(), len * whole)?;
         let mut sum = T::ZERO;

@@ -168,7 +168,8 @@ fn greedy<T: Scalar>(
     rows: &mut [T],
     residuals: &mut [T],
 ) -> Result<Landmarks<T>, PriorError> {
-    let (m, candidates) = (pivots.len(), residuals.len());
+    let m = pivots.len();
+    let candidates = residuals.len();
     let kernel = kernel(lengthscale)?;
     let covariance =
         |i: usize, j: usize| kernel.covariance(point(points, dim, i), point(points, dim, j));
@@ -226,16 +227,12 @@ pub fn landmark_rows<T: Scalar>(
     out: &mut [T],
     scratch: &mut [T],
 ) -> Result<(), PriorError> {
-    let (m, n) = (
-        on_the_unit_box(landmarks, dim)?,
-        on_the_unit_box(points, dim)?,
-    );
+    let m = on_the_unit_box(landmarks, dim)?;
+    let n = on_the_unit_box(points, dim)?;
     exactly("feature rows", out.len(), n * m)?;
     at_least("scratch", scratch.len(), landmark_rows_scratch_len(m))?;
-    let (kernel, factor) = (
-        kernel(lengthscale)?,
-        slice::head_mut(scratch, packed_len(m)),
-    );
+    let kernel = kernel(lengthscale)?;
+    let factor = slice::head_mut(scratch, packed_len(m));
     for i in 0..m {
         let seen = slice::head(landmarks, (i + 1) * dim);
         kernel.covariances(point(landmarks, dim, i), seen, lower::row_mut(factor, i));

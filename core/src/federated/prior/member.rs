@@ -43,7 +43,8 @@ pub const fn posterior_len(m: usize) -> usize {
 
 /// Numbers of a member's scratch for M features and designs of n points.
 pub const fn member_scratch_len(m: usize, n: usize) -> usize {
-    let (filter, draw) = (scratch_len(m, n), packed_len(m) + m);
+    let filter = scratch_len(m, n);
+    let draw = packed_len(m) + m;
     if filter > draw { filter } else { draw }
 }
 
@@ -164,7 +165,8 @@ impl<T: Scalar> MemberState<T> {
     /// federation.
     pub const fn new(agent: u32, seed: RunSeed) -> Self {
         let agent = AgentState::new(agent, seed);
-        let (heterogeneity, clip_factor) = (T::ZERO, T::ONE);
+        let heterogeneity = T::ZERO;
+        let clip_factor = T::ONE;
         MemberState {
             agent,
             frames: 0,
@@ -313,7 +315,8 @@ impl<'a, T: Scalar> Member<'a, T> {
         if *config != protocol.config {
             return Err(PriorError::OtherConfig.into());
         }
-        let (m, n) = (config.features(), config.design_len());
+        let m = config.features();
+        let n = config.design_len();
         at_least("scratch", storage.scratch.len(), member_scratch_len(m, n))?;
         at_least("posterior", storage.posterior.len(), posterior_len(m))?;
         if state.frames == 0 {
@@ -358,7 +361,8 @@ impl<'a, T: Scalar> Member<'a, T> {
     ///
     /// **Errors**: [`MemberError`], as of a contribution.
     pub fn encoding(&mut self) -> Result<Option<JointVectors>, MemberError> {
-        let (public, config) = (self.public, self.protocol.config);
+        let public = self.public;
+        let config = self.protocol.config;
         let epoch = self.state.frames.checked_sub(1).map(|epoch| epoch as usize);
         let multiplier = epoch
             .and_then(|epoch| self.protocol.noise_multipliers.get(epoch))
@@ -377,7 +381,8 @@ impl<'a, T: Scalar> Member<'a, T> {
 
     fn agent(&mut self) -> Result<Agent<'_, T>, AgentError> {
         let workspace = self.storage.workspace.lend();
-        let (public, log) = (&self.public, &mut *self.storage.log);
+        let public = &self.public;
+        let log = &mut *self.storage.log;
         Agent::attach(
             public,
             self.models,
@@ -407,12 +412,14 @@ impl<'a, T: Scalar> Member<'a, T> {
 
     /// Takes in the sums of a release as its server does.
     fn learn(&mut self, index: u32, sums: &[T]) -> Result<(), MemberError> {
-        let (plan, public) = (self.protocol.plan(), self.public);
+        let plan = self.protocol.plan();
+        let public = self.public;
         let (mut posterior, scratch) = self.posterior()?;
         let len = scratch_len(public.config().features(), public.config().design_len());
         let mut filter = Filter::new(plan, public, &mut posterior, slice::head_mut(scratch, len))?;
         learn_release(&mut filter, index, sums)?;
-        let (heterogeneity, clip_factor) = (posterior.heterogeneity(), posterior.clip_factor());
+        let heterogeneity = posterior.heterogeneity();
+        let clip_factor = posterior.clip_factor();
         (self.state.heterogeneity, self.state.clip_factor) = (heterogeneity, clip_factor);
         self.state.prepared = Prepared(None);
         self.state.releases += 1;
@@ -422,11 +429,9 @@ impl<'a, T: Scalar> Member<'a, T> {
     /// Begins the next round with the common draw, which is nothing before the first release.
     fn begin_round(&mut self) -> Result<u32, MemberError> {
         let round = self.state.agent.round() + 1;
-        let (m, behaviour, seed) = (
-            self.protocol.config.features(),
-            self.protocol.behaviour,
-            self.protocol.draw_seed,
-        );
+        let m = self.protocol.config.features();
+        let behaviour = self.protocol.behaviour;
+        let seed = self.protocol.draw_seed;
         let is_shared = self.state.releases > 0;
         if is_shared {
             let (posterior, scratch) = self.posterior()?;
@@ -493,10 +498,8 @@ impl<'a, T: Scalar> Member<'a, T> {
             storage,
         } = self;
         let workspace = storage.workspace.lend();
-        let (m, len) = (
-            protocol.config.features(),
-            protocol.config.contribution_len(),
-        );
+        let m = protocol.config.features();
+        let len = protocol.config.contribution_len();
         let weights = slice::head(storage.posterior, m);
         let mut agent = Agent::attach(
             public,
@@ -519,7 +522,8 @@ impl<T: Scalar> member::Member<T> for Member<'_, T> {
     type Error = MemberError;
 
     fn enter(&mut self, frame: Frame<'_, T>) -> Result<(), MemberError> {
-        let (taken, frames) = (self.state.frames, self.protocol.releases() + 1);
+        let taken = self.state.frames;
+        let frames = self.protocol.releases() + 1;
         if taken >= frames || (taken == 0) != (frame == Frame::Start) {
             return Err(MemberError::Frame { taken, frames });
         }
@@ -535,8 +539,10 @@ impl<T: Scalar> member::Member<T> for Member<'_, T> {
     }
 
     fn next(&mut self) -> Result<Next<'_, T>, MemberError> {
-        let (agent, epoch) = (&self.state.agent, self.state.frames.saturating_sub(1));
-        let (number, candidate) = (agent.observations(), agent.pending());
+        let agent = &self.state.agent;
+        let epoch = self.state.frames.saturating_sub(1);
+        let number = agent.observations();
+        let candidate = agent.pending();
         match agent.phase() {
             Phase::Initial | Phase::Evaluating => Ok(Next::Query { candidate, number }),
             Phase::Waiting if agent.round() < self.protocol.last_round(epoch) => Ok(Next::Query {

@@ -88,10 +88,8 @@ impl<'a, T: Scalar> Public<'a, T> {
         feature_rows: &'a [T],
         tables: Tables<'a, T>,
     ) -> Result<Self, PriorError> {
-        let (m, candidates) = (
-            config.features(),
-            candidates(config.features(), feature_rows)?,
-        );
+        let m = config.features();
+        let candidates = candidates(config.features(), feature_rows)?;
         rows_of("prior rows", tables.prior_rows, candidates)?;
         if !(tables.gram.is_empty() && tables.designs.is_empty()) {
             exactly("gram", tables.gram.len(), m * m)?;
@@ -313,7 +311,8 @@ pub fn nystrom_rows<T: Scalar, K: Kernel<T>, D: AsRef<[T]>, S: AsRef<[T]>>(
     out: &mut [T],
     scratch: &mut [T],
 ) -> Result<(), PriorError> {
-    let (m, dim) = (map.count(), candidates.dim());
+    let m = map.count();
+    let dim = candidates.dim();
     exactly("dimension of the features", map.dim(), dim)?;
     exactly("feature rows", out.len(), candidates.count() as usize * m)?;
     at_least("scratch", scratch.len(), nystrom_scratch_len(dim, m))?;

@@ -154,7 +154,8 @@ pub fn query<T: Scalar>(
     scratch: &mut [T],
 ) -> Result<Query<T>, PriorError> {
     let config = public.config();
-    let (m, n) = (config.features(), observations.len());
+    let m = config.features();
+    let n = observations.len();
     let (rows, width) = public.prior();
     if let Some(draw) = draw {
         draw.check(m, public.candidates())?;
@@ -191,7 +192,8 @@ pub fn query<T: Scalar>(
         });
     };
     // A sample of the chosen model.
-    let (std, noise_std) = (variance.sqrt(), noise_variance.sqrt());
+    let std = variance.sqrt();
+    let noise_std = noise_variance.sqrt();
     normal::fill(stream, zeta);
     zeta.iter_mut().for_each(|z| *z = std * *z);
     normal::fill(stream, noise);
@@ -248,12 +250,16 @@ fn maximize<T: Scalar>(
     }
     /// Values computed before they are compared.
     const BLOCK: usize = 64;
-    let (width, m) = (own.len().max(1), weights.len());
-    let (mut common, mut values) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK]);
+    let width = own.len().max(1);
+    let m = weights.len();
+    let mut common = [T::ZERO; BLOCK];
+    let mut values = [T::ZERO; BLOCK];
     let mut best = Maximum::none();
     for (block, rows) in public.prior_rows().chunks(BLOCK * width).enumerate() {
-        let (start, count) = (block * BLOCK, rows.len() / width);
-        let (common, values) = (head_mut(&mut common, count), head_mut(&mut values, count));
+        let start = block * BLOCK;
+        let count = rows.len() / width;
+        let common = head_mut(&mut common, count);
+        let values = head_mut(&mut values, count);
         match known.get(start..start + count) {
             Some(known) => slice::copy(known, common),
             None => matvec(

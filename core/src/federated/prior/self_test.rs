@@ -57,7 +57,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         scratch: &mut [T],
     ) -> Result<T, PriorError> {
         let terms = self.terms().ok_or(PriorError::NotPrepared)?;
-        let (config, m) = (self.config(), self.config().features());
+        let config = self.config();
+        let m = self.config().features();
         exactly("release", released.len(), m + 1)?;
         at_least(
             "scratch",
@@ -73,7 +74,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let agents = T::from_u32(config.parameters().agents);
         let std = noise_std / agents;
         let clip = mean_clip_factor(config, &terms, slice::at(released, m) / agents, std);
-        let (sampling, variance) = (clip * clip / agents, std * std);
+        let sampling = clip * clip / agents;
+        let variance = std * std;
         let mean = slice::head(released, m);
 
         for (i, a) in self.mean_response().chunks_exact(m).enumerate() {
@@ -111,7 +113,8 @@ fn unrelated_scatter<T: Scalar>(
     scratch: &mut [T],
 ) -> Result<(), PriorError> {
     let (_, designs) = public.update(config)?;
-    let (m, n) = (config.features(), config.design_len());
+    let m = config.features();
+    let n = config.design_len();
     let (scatter, rest) = slice::split(scratch, m * m);
     let (response, rest) = slice::split(rest, m * m);
     scatter.fill(T::ZERO);

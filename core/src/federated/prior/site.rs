@@ -48,10 +48,8 @@ pub const fn own_points_len(observations: usize, m: usize) -> usize {
 /// Scratch of [`OwnPoints::compute`] and of [`OwnPoints::contribution`] for n points and M
 /// features.
 pub const fn own_points_scratch_len(observations: usize, m: usize) -> usize {
-    let (rows, given) = (
-        landmark_rows_scratch_len(m),
-        contribution_scratch_len(observations),
-    );
+    let rows = landmark_rows_scratch_len(m);
+    let given = contribution_scratch_len(observations);
     if rows > given { rows } else { given }
 }
 
@@ -79,11 +77,9 @@ impl<'a, T: Scalar> Opening<'a, T> {
     /// that is not positive and finite, and for a weight that is not finite.
     pub fn read(numbers: &'a [T]) -> Result<Self, PriorError> {
         at_least("what a release is made with", numbers.len(), opening_len(1))?;
-        let (ridge, clip_radius, weights) = (
-            slice::at(numbers, 0),
-            slice::at(numbers, 1),
-            slice::tail(numbers, 2),
-        );
+        let ridge = slice::at(numbers, 0);
+        let clip_radius = slice::at(numbers, 1);
+        let weights = slice::tail(numbers, 2);
         for (what, value) in [("ridge", ridge), ("clip radius", clip_radius)] {
             if !(value > T::ZERO && value.is_finite()) {
                 return Err(PriorError::Number {
@@ -262,7 +258,8 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
             landmarks,
             dim,
         } = site;
-        let (n, m) = (values.len(), config.features());
+        let n = values.len();
+        let m = config.features();
         at_least("values", n, POINTS_MIN)?;
         exactly("points", points.len(), n * dim)?;
         exactly("storage", storage.len(), own_points_len(n, m))?;
@@ -288,12 +285,11 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
         observations: usize,
         storage: &'a [T],
     ) -> Result<Self, PriorError> {
-        let (n, m) = (observations, config.features());
+        let n = observations;
+        let m = config.features();
         exactly("storage", storage.len(), own_points_len(n, m))?;
-        let (rows, prior_rows) = (
-            slice::head(storage, n * m),
-            slice::part(storage, n * m, n * n),
-        );
+        let rows = slice::head(storage, n * m);
+        let prior_rows = slice::part(storage, n * m, n * n);
         Ok(OwnPoints {
             config,
             rows,
@@ -358,17 +354,17 @@ mod tests {
     fn a_site_alone_gives_what_a_table_of_its_points_gives() {
         let protocol = protocol();
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
-        let (mut storage, mut scratch) = (
-            [0.0; own_points_len(4, 3)],
-            [0.0; own_points_scratch_len(4, 3)],
-        );
+        let mut storage = [0.0; own_points_len(4, 3)];
+        let mut scratch = [0.0; own_points_scratch_len(4, 3)];
         let own = OwnPoints::compute(site, &POINTS, &VALUES, &mut storage, &mut scratch).unwrap();
         let numbers = [0.3, 0.7, 0.2, -0.4, 0.1];
-        let (opening, mut out) = (Opening::read(&numbers).unwrap(), [0.0; 4]);
+        let opening = Opening::read(&numbers).unwrap();
+        let mut out = [0.0; 4];
         let clip = own.contribution(&opening, &mut scratch, &mut out).unwrap();
 
         // By hand: d = Φᵀ P(K + κI)(z − Φw), with the features and the kernel of any program.
-        let (mut rows, mut z) = ([0.0; 12], [0.0; 4]);
+        let mut rows = [0.0; 12];
+        let mut z = [0.0; 4];
         landmark_rows(0.4, &LANDMARKS, 2, &POINTS, &mut rows, &mut [0.0; 6]).unwrap();
         standardise(&VALUES, &mut z).unwrap();
         let squared = |i: usize, j: usize| {
@@ -398,7 +394,8 @@ mod tests {
                 .map(|k| rows[3 * i + k] * numbers[2 + k])
                 .sum::<f64>()
         });
-        let (ones, plain) = (solve([1.0; 4]), solve(residual));
+        let ones = solve([1.0; 4]);
+        let plain = solve(residual);
         let constant = plain.iter().sum::<f64>() / ones.iter().sum::<f64>();
         let d: [f64; 3] = core::array::from_fn(|k| {
             (0..4)
@@ -427,10 +424,8 @@ mod tests {
     fn whatever_is_announced_the_vector_is_no_longer_than_is_charged() {
         let protocol = protocol();
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
-        let (mut storage, mut scratch) = (
-            [0.0; own_points_len(4, 3)],
-            [0.0; own_points_scratch_len(4, 3)],
-        );
+        let mut storage = [0.0; own_points_len(4, 3)];
+        let mut scratch = [0.0; own_points_scratch_len(4, 3)];
         let own = OwnPoints::compute(site, &POINTS, &VALUES, &mut storage, &mut scratch).unwrap();
         // What the server computes itself; what it tells a site may be anything.
         let own_terms = Terms {
@@ -439,11 +434,10 @@ mod tests {
             response: 0.0,
         };
         let mechanism = Mechanism::new(&protocol.config, &own_terms, 9.0).unwrap();
-        let (encoder, largest) = (
-            mechanism.encoder().unwrap(),
-            u128::from(mechanism.grid().radius()).pow(2),
-        );
-        let (mut out, mut unbounded) = ([0.0; 4], 0);
+        let encoder = mechanism.encoder().unwrap();
+        let largest = u128::from(mechanism.grid().radius()).pow(2);
+        let mut out = [0.0; 4];
+        let mut unbounded = 0;
         for (ridge, radius, weight) in [
             (0.3, 0.7, 0.1),
             (1e-6, 1e-9, 0.0),
@@ -520,10 +514,8 @@ mod tests {
             })
         ));
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
-        let (mut storage, mut scratch) = (
-            [0.0; own_points_len(4, 3)],
-            [0.0; own_points_scratch_len(4, 3)],
-        );
+        let mut storage = [0.0; own_points_len(4, 3)];
+        let mut scratch = [0.0; own_points_scratch_len(4, 3)];
         let two = OwnPoints::compute(site, &POINTS[..4], &VALUES[..2], &mut storage, &mut scratch);
         assert!(matches!(
             two,

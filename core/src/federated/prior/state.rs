@@ -242,7 +242,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     ) -> Result<Terms<T>, PriorError> {
         self.terms = None;
         let (gram, designs) = public.update(&self.config)?;
-        let (m, n) = (self.config.features(), self.config.design_len());
+        let m = self.config.features();
+        let n = self.config.design_len();
         at_least("scratch", scratch.len(), scratch_len(m, n))?;
         let h = self.heterogeneity;
         let p = *self.config.parameters();
@@ -385,7 +386,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let m = self.config.features();
         exactly("draw", out.len(), m)?;
         at_least("scratch", scratch.len(), packed_len(m))?;
-        let (factor, covariance) = (head_mut(scratch, packed_len(m)), self.covariance());
+        let factor = head_mut(scratch, packed_len(m));
+        let covariance = self.covariance();
         factor_with_jitter(factor, m, |matrix| {
             for (i, row) in covariance.chunks_exact(m).enumerate() {
                 slice::copy(row, lower::row_mut(matrix, i));
@@ -462,7 +464,8 @@ fn mean_variance<T: Scalar>(gram: &[T], covariance: &[T], m: usize, total: T) ->
 pub(super) fn mean_clip_factor<T: Scalar>(config: &Config, terms: &Terms<T>, mean: T, std: T) -> T {
     let p = config.parameters();
     let scale = T::from_f64(p.clip_weight) * terms.clip_radius;
-    let (noised, spread) = (mean / scale, std / scale);
+    let noised = mean / scale;
+    let spread = std / scale;
     let precision = T::ONE / (spread * spread);
     let expected = T::ONE / T::from_f64(p.clip_std * p.clip_std);
     // Without noise the mean is what it is.

@@ -156,7 +156,8 @@ impl<'a, T: Scalar> MemberStorage<'a, T> {
         mut read: impl FnMut(u32, &mut [T]) -> Result<bool, E>,
     ) -> Result<(), E> {
         let config = protocol.config;
-        let (m, len) = (config.features(), config.contribution_len());
+        let m = config.features();
+        let len = config.contribution_len();
         let scratch_len = scratch_len(m, config.design_len());
         let fits = at_least("posterior", self.posterior.len(), posterior_len(m))
             .and_then(|()| at_least("scratch", self.scratch.len(), scratch_len));

@@ -17,7 +17,8 @@ impl<T: Scalar, M: Estimator<T>> Server<'_, T, M> {
     /// or an agent lied. Nothing changed then.
     pub fn take(&mut self, opened: Opened<'_>) -> Result<(), ServerError> {
         let (opening, encoding) = self.collecting("take")?;
-        let (broadcast, answers) = (opening.broadcast, self.state.answers + 1);
+        let broadcast = opening.broadcast;
+        let answers = self.state.answers + 1;
         if answers >= encoding.noises() {
             return Err(ServerError::Answers {
                 broadcast,

@@ -132,7 +132,8 @@ impl ChargedHelper<'_> {
         answer: &mut [u8],
     ) -> Result<(), ShareError> {
         let ChargedHelper(mut open) = self;
-        let (modulus, expected) = (open.modulus, open.modulus.share_len(open.sums.len()));
+        let modulus = open.modulus;
+        let expected = open.modulus.share_len(open.sums.len());
         if answer.len() != expected {
             return Err(ShareError::Length {
                 what: "answer",

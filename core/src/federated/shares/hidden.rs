@@ -149,7 +149,8 @@ impl AgentKey {
             numbers,
         } = contribution;
         let modulus = Modulus::of(encoding).ok_or(HideError::NoMechanism)?;
-        let (len, needed) = (integers.len(), encoding.sums_len());
+        let len = integers.len();
+        let needed = encoding.sums_len();
         if len != needed {
             return Err(ShareError::Length {
                 what: "integers",
@@ -158,7 +159,8 @@ impl AgentKey {
             }
             .into());
         }
-        let (len, expected) = (out.len(), modulus.hidden_len(needed));
+        let len = out.len();
+        let expected = modulus.hidden_len(needed);
         let short = ShareError::Length {
             what: "hidden contribution",
             len,
@@ -227,17 +229,17 @@ mod tests {
 
     #[test]
     fn what_is_hidden_opens_to_the_integers_of_the_encoding() {
-        let (agent, helper, run) = (
-            SecretKey::new([1; 32]),
-            SecretKey::new([2; 32]),
-            Digest::of(&1),
-        );
-        let (encoding, numbers) = (encoding(3.0), [0.3, -0.1, 0.2]);
+        let agent = SecretKey::new([1; 32]);
+        let helper = SecretKey::new([2; 32]);
+        let run = Digest::of(&1);
+        let encoding = encoding(3.0);
+        let numbers = [0.3, -0.1, 0.2];
         let modulus = Modulus::of(&encoding).unwrap();
         let mut expected = [0; 3];
         encoding.add_if(true, 0, &numbers, &mut expected).unwrap();
         let key = agent.with_helper(&helper.public_key()).unwrap();
-        let (mut integers, mut out) = ([9; 3], [0; 16]);
+        let mut integers = [9; 3];
+        let mut out = [0; 16];
         let contribution = Contribution {
             epoch: 4,
             encoding: &encoding,
@@ -252,14 +254,15 @@ mod tests {
         )
         .unwrap();
         assert_eq!(integers, [0; 3], "wiped");
-        let (mut words, mut sums, mut noise, mut answer) = ([0; 3], [0; 3], [0; 3], [0; 12]);
+        let mut words = [0; 3];
+        let mut sums = [0; 3];
+        let mut noise = [0; 3];
+        let mut answer = [0; 12];
         let mut sum = ShareSum::new(&mut words, modulus);
         sum.add(&out[ATTEMPT_LEN..]).unwrap();
         // The helper's noise has one grid unit: its answer shows what the masks were.
-        let (source, quiet) = (
-            &mut Simulated::new(Stream::from_seed(1)),
-            GridGaussian::unsampled(10, 3.0, 50).unwrap(),
-        );
+        let source = &mut Simulated::new(Stream::from_seed(1));
+        let quiet = GridGaussian::unsampled(10, 3.0, 50).unwrap();
         let mut release =
             HelperRelease::open(quiet, run, 4, modulus, source, &mut sums, &mut noise).unwrap();
         release
@@ -296,9 +299,11 @@ mod tests {
         let key = SecretKey::new([1; 32])
             .with_helper(&SecretKey::new([2; 32]).public_key())
             .unwrap();
-        let (encoding, mut attempts, mut flash) =
-            (encoding(3.0), Attempts::new(Digest::of(&1)), Flash(1));
-        let (mut integers, mut out) = ([7; 3], [0xee; 16]);
+        let encoding = encoding(3.0);
+        let mut attempts = Attempts::new(Digest::of(&1));
+        let mut flash = Flash(1);
+        let mut integers = [7; 3];
+        let mut out = [0xee; 16];
         let mut hide = |epoch, numbers: &[f64], integers: &mut [i64], out: &mut [u8]| {
             let contribution = Contribution {
                 epoch,
@@ -330,10 +335,8 @@ mod tests {
             ),
             (Ok(16), true)
         );
-        let (mut second, worn) = (
-            [0xee; 16],
-            HideError::Reserve(ReserveError::Store("worn out")),
-        );
+        let mut second = [0xee; 16];
+        let worn = HideError::Reserve(ReserveError::Store("worn out"));
         assert_eq!(hide(1, &[0.1; 3], &mut integers, &mut second), Err(worn));
         assert_eq!((integers, second), ([0; 3], [0xee; 16]));
         let past = HideError::Reserve(ReserveError::Past { epoch: 0, last: 1 });

@@ -104,7 +104,8 @@ struct Common(Zeroizing<[u8; 32]>);
 impl Common {
     fn mask(&self, run: &Digest, epoch: u32, attempt: u32, modulus: Modulus) -> Mask {
         let mut key = Zeroizing::new([0; 32]);
-        let (epoch, attempt_bytes) = (epoch.to_le_bytes(), attempt.to_le_bytes());
+        let epoch = epoch.to_le_bytes();
+        let attempt_bytes = attempt.to_le_bytes();
         let info: [&[u8]; 4] = [&run.0, &epoch, &attempt_bytes, &[modulus.bits() as u8]];
         // invariant: 32 bytes are a length of both functions, whatever the inputs.
         let expanded =
@@ -158,11 +159,10 @@ mod tests {
 
     #[test]
     fn both_sides_agree_and_nobody_agrees_with_a_key_of_low_order() {
-        let (agent, helper) = (SecretKey::new([3; 32]), SecretKey::new([4; 32]));
-        let (one, other) = (
-            agent.with_helper(&helper.public_key()),
-            helper.with_agent(&agent.public_key()),
-        );
+        let agent = SecretKey::new([3; 32]);
+        let helper = SecretKey::new([4; 32]);
+        let one = agent.with_helper(&helper.public_key());
+        let other = helper.with_agent(&agent.public_key());
         assert_eq!(one.unwrap().0.0, other.unwrap().0.0);
         // The other way round it is another key: who is agent and who is helper is part of it.
         assert_ne!(

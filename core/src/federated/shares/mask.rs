@@ -70,7 +70,8 @@ impl Mask {
     }
 
     fn hide(self, integers: &[i64], share: &mut [u8]) -> Result<(), ShareError> {
-        let (modulus, expected) = (self.modulus, self.modulus.share_len(integers.len()));
+        let modulus = self.modulus;
+        let expected = self.modulus.share_len(integers.len());
         if share.len() != expected {
             return Err(ShareError::Length {
                 what: "share",
@@ -96,7 +97,9 @@ impl Mask {
     }
 
     fn each<I>(mut self, numbers: impl Iterator<Item = I>, mut act: impl FnMut(I, u64)) {
-        let (word, mut block, mut at) = (self.modulus.word_len(), [0u8; BLOCK], BLOCK);
+        let word = self.modulus.word_len();
+        let mut block = [0u8; BLOCK];
+        let mut at = BLOCK;
         for number in numbers {
             if at == BLOCK {
                 block = [0; BLOCK];

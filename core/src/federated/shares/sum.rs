@@ -238,7 +238,8 @@ impl<'a> Opened<'a> {
         agents: u32,
         out: &'a mut [i64],
     ) -> Result<Self, ShareError> {
-        let (modulus, expected) = (shares.modulus, shares.words.len());
+        let modulus = shares.modulus;
+        let expected = shares.words.len();
         shares.check("answer", answer.len())?;
         if out.len() != expected {
             return Err(ShareError::Length {
@@ -267,7 +268,9 @@ impl<'a> Opened<'a> {
         left: u32,
         encoding: &E,
     ) -> Result<(), PartialError> {
-        let (found, len, expected) = (self.broadcast, self.sums.len(), encoding.sums_len());
+        let found = self.broadcast;
+        let len = self.sums.len();
+        let expected = encoding.sums_len();
         if found != broadcast {
             return Err(PartialError::Broadcast {
                 found,

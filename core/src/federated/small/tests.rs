@@ -113,7 +113,8 @@ fn close<T: Scalar>() {
             let factor = (radius / norm(&weights)).min(1.0);
             let (_, found) = there_and_back(&config, &weights);
             for (x, y) in weights.iter().zip(&found) {
-                let (exact, y) = (factor * x.to_f64(), y.to_f64());
+                let exact = factor * x.to_f64();
+                let y = y.to_f64();
                 let rounding = 4.0 * T::EPSILON.to_f64() * exact.abs();
                 prop_assert!(
                     (exact - y).abs() <= radius / STEPS * (1.0 + 1e-9) + rounding,
@@ -154,7 +155,8 @@ fn devices_with_the_same_numbers_send_the_same_bytes() {
 #[test]
 fn whatever_a_device_sends_the_integer_check_bounds_what_is_added() {
     let config = private(8);
-    let (radius, weights) = (1u64 << 20, [0.3, 0.1, 0.2, 0.4]);
+    let radius = 1u64 << 20;
+    let weights = [0.3, 0.1, 0.2, 0.4];
     let norm_max = norm(&weights);
     let encoder = Encoder::new(radius, 3.0 * norm_max, 3.0).unwrap();
     let outcomes = Cell::new([0; 4]);

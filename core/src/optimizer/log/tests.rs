@@ -82,7 +82,9 @@ enum Kind {
 
 /// The questions of a run whose power is cut once, at act number `cut`.
 fn run(cut: u32, kind: Kind) -> (Vec<[u32; 3]>, u32) {
-    let (mut log, mut acts, mut asked) = (Vec::new(), 0, Vec::new());
+    let mut log = Vec::new();
+    let mut acts = 0;
+    let mut asked = Vec::new();
     while !boot(&mut log, &mut acts, cut, kind, &mut asked) {}
     (asked, acts)
 }

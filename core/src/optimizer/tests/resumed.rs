@@ -16,7 +16,8 @@ fn resumes<T: Scalar + Serialize + DeserializeOwned>(
     let domain = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]).unwrap();
     let settings: Settings = through_postcard(&settings);
     let mut runs = vec![Optimizer::new(domain.clone(), settings, capacity, storage()).unwrap()];
-    let (mut log, mut fits): (Vec<LogEntry<T>>, _) = (Vec::new(), 0);
+    let mut log: Vec<LogEntry<T>> = Vec::new();
+    let mut fits = 0;
     for round in 0..36 {
         let x = runs[0].suggest().unwrap();
         for other in &mut runs[1..] {
@@ -84,7 +85,9 @@ fn a_fit_that_was_asked_for_belongs_into_the_log() {
         )
         .unwrap()
     };
-    let (mut asked, mut other, mut log) = (new(), new(), Vec::new());
+    let mut asked = new();
+    let mut other = new();
+    let mut log = Vec::new();
     for i in 0..45 {
         let x = f64::from(i * 29 % 45) / 45.0;
         log.push(LogEntry::told(&[x], libm::sin(20.0 * x * x)).unwrap());

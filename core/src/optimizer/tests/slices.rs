@@ -18,7 +18,8 @@ fn sliced<T: Scalar>(slice: u32) -> (Vec<f64>, u32) {
     };
     let mut optimizer =
         Optimizer::new(domain, settings, 20, vec![T::ZERO; storage_len(2, 20)]).unwrap();
-    let (mut path, mut steps) = (Vec::new(), 0);
+    let mut path = Vec::new();
+    let mut steps = 0;
     for round in 0..14 {
         let x = loop {
             steps += 1;
@@ -50,10 +51,12 @@ fn sliced<T: Scalar>(slice: u32) -> (Vec<f64>, u32) {
 
 #[test]
 fn slices_suggest_and_fit_the_same_bits() {
-    let (whole, once) = (sliced::<f64>(u32::MAX), sliced::<f32>(u32::MAX));
+    let whole = sliced::<f64>(u32::MAX);
+    let once = sliced::<f32>(u32::MAX);
     assert_eq!(whole.1, 14 + 3);
     for slice in [1, 5, 64] {
-        let (double, single) = (sliced::<f64>(slice), sliced::<f32>(slice));
+        let double = sliced::<f64>(slice);
+        let single = sliced::<f32>(slice);
         assert_eq!(double.0, whole.0, "{slice}");
         assert_eq!(single.0, once.0, "{slice}");
         assert!(double.1 > whole.1 + 10 && single.1 > once.1 + 10);

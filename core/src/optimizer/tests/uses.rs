@@ -23,7 +23,8 @@ fn mixed<T: Scalar>(seed: u32, rounds: usize) -> (f64, usize) {
         vec![T::ZERO; storage_len(4, rounds)],
     )
     .unwrap();
-    let (mut seen, mut best) = (Vec::new(), f64::NEG_INFINITY);
+    let mut seen = Vec::new();
+    let mut best = f64::NEG_INFINITY;
     for _ in 0..rounds {
         let x = optimizer.suggest().unwrap();
         assert_eq!(space.check(&x), Ok(()));
@@ -46,7 +47,8 @@ fn mixed<T: Scalar>(seed: u32, rounds: usize) -> (f64, usize) {
 #[test]
 fn whole_numbers_logarithms_and_categories_are_searched_and_not_repeated() {
     for seed in 0..4 {
-        let (double, single) = (mixed::<f64>(seed, 40), mixed::<f32>(seed, 40));
+        let double = mixed::<f64>(seed, 40);
+        let single = mixed::<f32>(seed, 40);
         assert!(double.0 > -0.1 && single.0 > -0.1, "{double:?} {single:?}");
         assert_eq!((double.1, single.1), (0, 0));
     }
@@ -140,7 +142,8 @@ fn what_is_recommended_is_good_once_it_is_known() {
         };
         let mut optimizer =
             Optimizer::new(unit_box(2), settings, 60, vec![0.0f32; storage_len(2, 60)]).unwrap();
-        let (mut used, mut stopped) = (0.0, 60);
+        let mut used = 0.0;
+        let mut stopped = 60;
         for round in 0..60 {
             let x = optimizer.suggest().unwrap();
             if !optimizer.worth_asking(1e-4) {
@@ -188,7 +191,8 @@ fn a_half_life_believes_what_is_newer() {
         optimizer.observe(&[0.5], 1.0).unwrap();
         optimizer.predict(&[0.5]).unwrap().0
     };
-    let (forgets, never) = (mean_at_the_point(3), mean_at_the_point(0));
+    let forgets = mean_at_the_point(3);
+    let never = mean_at_the_point(0);
     // 10/3 half-lives: weights of 1 and 1/10.
     assert!(
         forgets > 0.85 && (0.4..0.6).contains(&never),

@@ -181,12 +181,10 @@ fn naive(
         product(a, &k_inverse, b)
             - product(a, &k_inverse, &ones) * product(b, &k_inverse, &ones) / s
     };
-    let (yy, xx, zz, f) = (
-        pair(&y, &y),
-        pair(&y, &means),
-        pair(&means, &means),
-        (n - 1) as f64,
-    );
+    let yy = pair(&y, &y);
+    let xx = pair(&y, &means);
+    let zz = pair(&means, &means);
+    let f = (n - 1) as f64;
     let u = if n == 1 || yy < 1e-10 {
         1.0
     } else {
@@ -238,7 +236,8 @@ fn four(dim: usize, self_test: f64) -> File {
 /// The largest relative difference between the model and its naive form, over hypotheses and
 /// candidates.
 fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
-    let (flat, file) = (points(9, dim), four(dim, self_test.unwrap_or(0.0)));
+    let flat = points(9, dim);
+    let file = four(dim, self_test.unwrap_or(0.0));
     let candidates: Vec<Vec<f64>> = flat.chunks(dim).map(<[f64]>::to_vec).collect();
     let mut storage = file.storage();
     let attached = PublicPrior::attach(file.numbers(), &mut storage).unwrap();
@@ -331,10 +330,8 @@ fn moments_scale_and_weights_are_those_of_the_equations() {
 fn kernels_are_those_of_the_list_at_every_dimension() {
     for dim in 1..=16 {
         for self_test in [None, Some(2.0), Some(-0.3)] {
-            let (own, list) = (
-                hypothesis::Hypotheses::<f64>::new(dim, self_test),
-                listed(dim, self_test),
-            );
+            let own = hypothesis::Hypotheses::<f64>::new(dim, self_test);
+            let list = listed(dim, self_test);
             assert_eq!(own.count(), list.len(), "{dim}");
             for (index, (lengthscales, trust, rho, ln_prior)) in list.iter().enumerate() {
                 let found = own.get(index);
@@ -355,7 +352,8 @@ fn expected_improvement(mean: f64, variance: f64, incumbent: f64) -> f64 {
     let std = variance.sqrt();
     let density = |t: f64| (-0.5 * t * t).exp() / std::f64::consts::TAU.sqrt();
     // ∫ max(mean + std·t − incumbent, 0) φ(t) dt over ±10.
-    let (from, steps) = (((incumbent - mean) / std).clamp(-10.0, 10.0), 4000);
+    let from = ((incumbent - mean) / std).clamp(-10.0, 10.0);
+    let steps = 4000;
     let width = (10.0 - from) / f64::from(steps);
     let of = |t: f64| (mean + std * t - incumbent).max(0.0) * density(t);
     (0..steps)
@@ -375,7 +373,8 @@ fn questions_are_the_largest_improvement_of_the_equations() {
         (1, Some(4.0)),
         (2, Some(4.0)),
     ] {
-        let (flat, file) = (points(9, dim), four(dim, self_test.unwrap_or(0.0)));
+        let flat = points(9, dim);
+        let file = four(dim, self_test.unwrap_or(0.0));
         let candidates: Vec<Vec<f64>> = flat.chunks(dim).map(<[f64]>::to_vec).collect();
         let mut storage = file.storage();
         let attached = PublicPrior::attach(file.numbers(), &mut storage).unwrap();

@@ -134,7 +134,8 @@ fn landmarks_that_repeat_and_covariances_that_are_none_are_refused() {
 
 #[test]
 fn lists_tables_and_settings_are_refused_by_name() {
-    let (numbers, mut storage) = (file(), file().storage());
+    let numbers = file();
+    let mut storage = file().storage();
     let prior = PublicPrior::attach(numbers.numbers(), &mut storage).unwrap();
     let candidates = points(10, 2);
     let room = || vec![0.0; storage_len(6, 4, 1)];
@@ -182,7 +183,8 @@ fn lists_tables_and_settings_are_refused_by_name() {
         refused(&candidates, 2, 0, room()),
         Some(NewcomerError::Capacity { capacity: 0 })
     );
-    let (needed, given) = (storage_len(6, 4, 1), storage_len(6, 4, 1) - 1);
+    let needed = storage_len(6, 4, 1);
+    let given = storage_len(6, 4, 1) - 1;
     assert_eq!(
         refused(&candidates, 2, 4, vec![0.0; given]),
         Some(NewcomerError::Storage { needed, given })
@@ -237,7 +239,8 @@ fn whatever_is_attached_can_be_searched_with() {
     let mut attached = 0;
     for seed in 0..400 {
         let mut stream = Stream::from_seed(seed);
-        let (dim, count) = (1 + stream.below(3) as usize, 1 + stream.below(8) as usize);
+        let dim = 1 + stream.below(3) as usize;
+        let count = 1 + stream.below(8) as usize;
         let landmarks: Vec<f32> = (0..count * dim).map(|_| stream.unit()).collect();
         let weights: Vec<f32> = (0..count).map(|_| wild(&mut stream)).collect();
         let mut covariance = vec![0f32; packed_len(count)];
@@ -247,10 +250,8 @@ fn whatever_is_attached_can_be_searched_with() {
                 .for_each(|x| *x = 1e-4 * wild(&mut stream));
             *lower::row_mut(&mut covariance, row).last_mut().unwrap() = wild(&mut stream).abs();
         }
-        let (lengthscale, self_test) = (
-            wild(&mut stream).abs().max(1e-3),
-            stream.unit::<f32>() * 4.0 - 0.9,
-        );
+        let lengthscale = wild(&mut stream).abs().max(1e-3);
+        let self_test = stream.unit::<f32>() * 4.0 - 0.9;
         let numbers = PriorNumbers {
             dim,
             landmarks: &landmarks,

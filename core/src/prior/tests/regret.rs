@@ -7,7 +7,8 @@ const EVALUATIONS: usize = 12;
 /// Regret of the best so far, summed over evaluations 1 to [`EVALUATIONS`].
 fn regret(values: &[f64], asked: &[usize]) -> f64 {
     let best = values.iter().fold(f64::NEG_INFINITY, |best, y| y.max(best));
-    let (mut sum, mut so_far) = (0.0, f64::NEG_INFINITY);
+    let mut sum = 0.0;
+    let mut so_far = f64::NEG_INFINITY;
     for candidate in asked {
         so_far = so_far.max(values[*candidate]);
         sum += best - so_far;
@@ -37,7 +38,8 @@ fn compared(
 ) -> (f64, f64) {
     let candidates = points(80, dim);
     let draws = Draws::new(&candidates, dim, lengthscale);
-    let (mut with, mut without) = (0.0, 0.0);
+    let mut with = 0.0;
+    let mut without = 0.0;
     for seed in 0..worlds {
         let mut stream = Stream::from_seed(1000 + seed);
         let values = draws.draw(&mut stream);
@@ -103,9 +105,11 @@ fn a_file_of_other_functions_costs_little_unless_it_vouches_for_itself() {
         }
     }
     // Negative control: a search that looks at nothing is much worse than that.
-    let (candidates, mut stream) = (points(80, 2), Stream::from_seed(3));
+    let candidates = points(80, 2);
+    let mut stream = Stream::from_seed(3);
     let draws = Draws::new(&candidates, 2, 0.15);
-    let (mut blind, mut without) = (0.0, 0.0);
+    let mut blind = 0.0;
+    let mut without = 0.0;
     for _ in 0..24 {
         let values = draws.draw(&mut stream);
         blind += regret(&values, &(0..EVALUATIONS).collect::<Vec<_>>());

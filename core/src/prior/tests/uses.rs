@@ -6,7 +6,8 @@ use super::*;
 
 /// A function on the candidates, and a file that knows it up to a little noise.
 fn world(seed: u64, dim: usize) -> (Vec<f64>, Vec<f64>, File) {
-    let (candidates, mut stream) = (points(60, dim), Stream::from_seed(seed));
+    let candidates = points(60, dim);
+    let mut stream = Stream::from_seed(seed);
     let values = Draws::new(&candidates, dim, 0.15).draw(&mut stream);
     let noisy: Vec<f64> = values
         .iter()
@@ -237,11 +238,9 @@ fn single_and_double_precision_ask_the_same() {
         let mut file = File::of(&rounded, dim, &values, lengthscale, count, 0.01);
         let to_single = |x: &[f64]| x.iter().map(|x| *x as f32).collect::<Vec<f32>>();
         file.self_test = 3.0;
-        let (landmarks, weights, covariance) = (
-            to_single(&file.landmarks),
-            to_single(&file.weights),
-            to_single(&file.covariance),
-        );
+        let landmarks = to_single(&file.landmarks);
+        let weights = to_single(&file.weights);
+        let covariance = to_single(&file.covariance);
         let numbers = PriorNumbers {
             dim,
             landmarks: &landmarks,
@@ -250,8 +249,8 @@ fn single_and_double_precision_ask_the_same() {
             covariance: &covariance,
             self_test: 3.0,
         };
-        let (mut storage, mut storage32) =
-            (file.storage(), vec![0.0f32; attach_len(weights.len())]);
+        let mut storage = file.storage();
+        let mut storage32 = vec![0.0f32; attach_len(weights.len())];
         let prior = PublicPrior::attach(file.numbers(), &mut storage).unwrap();
         let prior32 = PublicPrior::attach(numbers, &mut storage32).unwrap();
         let values32 = to_single(&values);
@@ -277,12 +276,14 @@ fn single_and_double_precision_ask_the_same() {
 #[test]
 fn a_factor_that_the_caller_has_changes_no_bit() {
     let (candidates, values, file) = world(6, 2);
-    let (mut storage, mut scratch) = (file.storage(), file.storage());
+    let mut storage = file.storage();
+    let mut scratch = file.storage();
     let prior = PublicPrior::attach(file.numbers(), &mut storage).unwrap();
     let factor = prior.factor().to_vec();
     let lent = PublicPrior::attach_with_factor(file.numbers(), &factor, &mut scratch).unwrap();
     scratch.fill(f64::NAN);
-    let (mut own, mut others) = (vec![0.0; 2 * values.len()], vec![0.0; 2 * values.len()]);
+    let mut own = vec![0.0; 2 * values.len()];
+    let mut others = vec![0.0; 2 * values.len()];
     prior
         .moments(&candidates, &mut own, &mut vec![0.0; prior.count()])
         .unwrap();

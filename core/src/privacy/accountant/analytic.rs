@@ -36,7 +36,8 @@ fn mills(x: f64) -> f64 {
         return 0.5 * math::erfc(x / ROOT_2) * ROOT_2_PI * Scalar::exp(x * x / 2.0);
     }
     // 1/(x + 1/(x + 2/(x + 3/(x + …))))
-    let (mut tail, mut k) = (x, 30.0);
+    let mut tail = x;
+    let mut k = 30.0;
     while k > 0.0 {
         tail = x + k / tail;
         k -= 1.0;
@@ -53,7 +54,8 @@ pub fn delta(noise_multiplier: f64, epsilon: f64) -> f64 {
     if mu == 0.0 {
         return 0.0;
     }
-    let (a, b) = (epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0);
+    let a = epsilon / mu - mu / 2.0;
+    let b = epsilon / mu + mu / 2.0;
     let density = Scalar::exp(-a * a / 2.0) / ROOT_2_PI;
     let (first, second) = if a < 0.0 {
         (0.5 * math::erfc(a / ROOT_2), density * mills(b))

@@ -81,7 +81,8 @@ fn scaled(fraction: f64, z: f64, order: f64, differences: &Differences) -> f64 {
     let renyi = |j: f64| j * inverse;
     let ln_fraction = Scalar::ln(fraction);
     // Terms in log space: their sum is 1 plus positives.
-    let (mut largest, mut sum) = (0.0, 1.0);
+    let mut largest = 0.0;
+    let mut sum = 1.0;
     let mut ln_choose = Scalar::ln(order);
     let mut j = 1.0;
     while j < order {
@@ -94,7 +95,8 @@ fn scaled(fraction: f64, z: f64, order: f64, differences: &Differences) -> f64 {
             )
         } else {
             let crude = Scalar::ln(2.0) + (j - 1.0) * renyi(j);
-            let (low, high) = (math::floor(j / 2.0), math::ceil(j / 2.0));
+            let low = math::floor(j / 2.0);
+            let high = math::ceil(j / 2.0);
             Scalar::min(
                 Scalar::ln(4.0) + (differences.at(low) + differences.at(high)) / 2.0,
                 crude,

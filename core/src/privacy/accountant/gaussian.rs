@@ -60,7 +60,9 @@ impl GaussianAccountant {
                 delta_spent: 0.0,
             });
         }
-        let (order, at_edge, releases) = (None, false, self.releases);
+        let order = None;
+        let at_edge = false;
+        let releases = self.releases;
         let epsilon = analytic::epsilon(z, delta)?;
         Ok(PrivacySpent {
             epsilon,

@@ -315,7 +315,9 @@ fn by_nothing<A: Accountant + ?Sized>(
             .delta(epsilon)
             .is_ok_and(|at| at * group <= delta)
     };
-    let (order, at_edge, quality) = (None, false, Quality::Upper);
+    let order = None;
+    let at_edge = false;
+    let quality = Quality::Upper;
     if enough(0.0) {
         return Ok(PrivacySpent {
             epsilon: 0.0,

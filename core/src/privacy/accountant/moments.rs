@@ -231,10 +231,12 @@ mod tests {
             noise_multiplier: 1.0,
             relation: NeighboringRelation::ReplaceSpecial,
         };
-        let (mut once, mut many) = (MomentsAccountant::new(), MomentsAccountant::new());
+        let mut once = MomentsAccountant::new();
+        let mut many = MomentsAccountant::new();
         once.compose(&event, 40).unwrap();
         (0..40).for_each(|_| many.compose(&event, 1).unwrap());
-        let (a, b) = (once.epsilon(1e-5).unwrap(), many.epsilon(1e-5).unwrap());
+        let a = once.epsilon(1e-5).unwrap();
+        let b = many.epsilon(1e-5).unwrap();
         assert!((a.epsilon - b.epsilon).abs() < 1e-12 && a.order == b.order && a.releases == 40);
         assert_eq!(MomentsAccountant::new().epsilon(0.5).unwrap().epsilon, 0.0);
         assert!(
@@ -274,7 +276,8 @@ mod tests {
                 Ok(honest)
             );
             // A negative moment, NaN, moments of nothing: each would lower the loss or hide one.
-            let (first, releases) = (0..8, 8 * MOMENTS);
+            let first = 0..8;
+            let releases = 8 * MOMENTS;
             for moment in [-1000.0, -f64::MIN_POSITIVE, f64::NAN] {
                 let mut forged = bytes;
                 forged[first.clone()].copy_from_slice(&f64::to_le_bytes(moment));
@@ -300,8 +303,9 @@ mod tests {
         let stored = |change: fn(&mut [f64; MOMENTS])| {
             let mut log_moments = accountant.log_moments;
             change(&mut log_moments);
-            let (releases, costly, relation) =
-                (accountant.releases, accountant.costly, accountant.relation);
+            let releases = accountant.releases;
+            let costly = accountant.costly;
+            let relation = accountant.relation;
             MomentsAccountant::try_from(Stored {
                 log_moments,
                 releases,
@@ -337,7 +341,8 @@ mod tests {
         };
         let mut accountant = MomentsAccountant::new();
         accountant.compose(&event, 1000).unwrap();
-        let (mut log_moments, relation) = (accountant.log_moments, accountant.relation);
+        let mut log_moments = accountant.log_moments;
+        let relation = accountant.relation;
         let honest = Stored {
             log_moments,
             releases: u64::MAX,
@@ -370,7 +375,8 @@ mod tests {
             f64::from(i as u32 + 1) * poisson::divergence(1.0, 2.0, f64::from(i as u32 + 2))
         };
         let integer = |x: f64| (x / unit) as u128;
-        let (mut accountant, mut below) = (MomentsAccountant::new(), 0);
+        let mut accountant = MomentsAccountant::new();
+        let mut below = 0;
         let mut plain = [0.0; MOMENTS];
         for n in 1..200u32 {
             accountant.compose(&event, 1).unwrap();

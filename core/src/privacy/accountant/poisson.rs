@@ -125,9 +125,12 @@ pub(super) fn ln_exp_m1(v: f64) -> f64 {
 
 /// ln A at an integer order ≥ 1, 0 < q < 1.
 fn ln_a_integer(q: f64, z: f64, order: f64) -> f64 {
-    let (ln_in, ln_out) = (Scalar::ln(q), math::ln_1p(-q));
+    let ln_in = Scalar::ln(q);
+    let ln_out = math::ln_1p(-q);
     let inverse = 1.0 / (2.0 * z * z);
-    let (mut k, mut ln_choose, mut sum) = (1.0, Scalar::ln(order), LogSum::EMPTY);
+    let mut k = 1.0;
+    let mut ln_choose = Scalar::ln(order);
+    let mut sum = LogSum::EMPTY;
     while k < order {
         ln_choose += Scalar::ln((order - k) / (k + 1.0));
         k += 1.0;
@@ -153,7 +156,9 @@ const REACH: f64 = 9.0;
 fn fractional(q: f64, z: f64, orders: &[f64], out: &mut [f64]) {
     // The chord of ln A between the neighbouring integers: an upper bound, and the normaliser of
     // the exponentials.
-    let (mut below, mut ln_below, mut ln_above) = (0.0, 0.0, 0.0);
+    let mut below = 0.0;
+    let mut ln_below = 0.0;
+    let mut ln_above = 0.0;
     let mut order_max = 0.0;
     for (order, slot) in orders.iter().zip(out.iter_mut()) {
         let floor = math::floor(*order);
@@ -248,7 +253,8 @@ fn excess_alone(q: f64, z: f64, order: f64, step: f64, count: u32) -> f64 {
         if x > order + REACH * z {
             break;
         }
-        let (exponent, v) = (-x * x / (2.0 * z * z), (x - 0.5) / (z * z));
+        let exponent = -x * x / (2.0 * z * z);
+        let v = (x - 0.5) / (z * z);
         let y = if v > 300.0 {
             Scalar::exp(Scalar::ln(q) + v)
         } else {
@@ -273,7 +279,8 @@ fn excess_alone(q: f64, z: f64, order: f64, step: f64, count: u32) -> f64 {
 fn excess(order: f64, y: f64, ln_ratio: f64) -> f64 {
     if y.abs() < 0.01 {
         // α(α−1)/2·y²·(1 + (α−2)/3·y·(1 + (α−3)/4·y·(…)))
-        let (mut series, mut k) = (1.0, 9.0);
+        let mut series = 1.0;
+        let mut k = 9.0;
         while k > 2.0 {
             series = 1.0 + (order - k + 1.0) / k * y * series;
             k -= 1.0;
@@ -291,7 +298,8 @@ mod tests {
     #[test]
     fn integer_orders_agree_with_the_plain_sum() {
         // PAPERS: ln[Σ C(α,k)(1−q)^(α−k)q^k e^((k²−k)/(2z²))]/(α−1), here α = 3 by hand.
-        let (q, z) = (0.25f64, 1.0);
+        let q = 0.25f64;
+        let z = 1.0;
         let a = (1.0 - q).powi(3)
             + 3.0 * (1.0 - q).powi(2) * q
             + 3.0 * (1.0 - q) * q * q * 1.0f64.exp()

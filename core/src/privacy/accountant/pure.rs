@@ -28,9 +28,12 @@ pub fn optimal_delta(epsilon_each: f64, count: u32, epsilon: f64) -> f64 {
     if !(epsilon_each >= 0.0 && epsilon >= 0.0) {
         return 1.0;
     }
-    let (k, each) = (f64::from(count), epsilon_each);
+    let k = f64::from(count);
+    let each = epsilon_each;
     let ln_norm = k * (each + math::ln_1p(Scalar::exp(-each)));
-    let (mut ln_choose, mut l, mut sum) = (0.0, 0.0, 0.0);
+    let mut ln_choose = 0.0;
+    let mut l = 0.0;
+    let mut sum = 0.0;
     while l <= k {
         // e^((k−l)ε₀) − e^(ε+lε₀) = e^((k−l)ε₀)·(1 − e^(ε−(k−2l)ε₀))
         let gap = (k - 2.0 * l) * each - epsilon;

@@ -474,7 +474,8 @@ mod tests {
             );
         }
         // Against the plain formula.
-        let (e, a) = (0.5f64, 2.5f64);
+        let e = 0.5f64;
+        let a = 2.5f64;
         let plain = (((a * e).exp() + ((1.0 - a) * e).exp()) / (1.0 + e.exp())).ln() / (a - 1.0);
         assert!((pure_divergence(e, a) / plain - 1.0).abs() < 1e-10);
 
@@ -563,8 +564,8 @@ mod tests {
         let mut stream = crate::random::Stream::from_seed(10);
         let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());
         for i in 0..600 {
-            let (relation, mut accountant) =
-                (NeighboringRelation::ReplaceOne, RdpAccountant::new());
+            let relation = NeighboringRelation::ReplaceOne;
+            let mut accountant = RdpAccountant::new();
             let event = match i % 3 {
                 0 => sampled(number(1e-19, 1.0), number(1e-2, 1e4)),
                 1 => Event::PureEpsilon {

@@ -96,7 +96,8 @@ const NODES_MAX: f64 = 32_768.0;
 /// assert!((replace::divergence(1.0, z, order) / 6.0 - 1.0).abs() < 1e-9);
 /// ```
 pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) -> f64 {
-    let (q, z) = (sampling_probability, noise_multiplier);
+    let q = sampling_probability;
+    let z = noise_multiplier;
     if !(order > 1.0) || !(z > 0.0) || !(0.0..=1.0).contains(&q) {
         return f64::INFINITY;
     }
@@ -113,13 +114,12 @@ pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) 
     let half = 0.5 / (z * z);
     let exponent = |i: u32| {
         let x = f64::from(i) * step - 14.0 * z;
-        let (up, down) = (
-            ln_mixture(q, (2.0 * x - 1.0) * half),
-            ln_mixture(q, (-2.0 * x - 1.0) * half),
-        );
+        let up = ln_mixture(q, (2.0 * x - 1.0) * half);
+        let down = ln_mixture(q, (-2.0 * x - 1.0) * half);
         order * up + (1.0 - order) * down - x * x * half
     };
-    let (mut top, mut sum) = (f64::NEG_INFINITY, 0.0);
+    let mut top = f64::NEG_INFINITY;
+    let mut sum = 0.0;
     for i in 0..=nodes as u32 {
         let now = exponent(i);
         if now > top {
@@ -162,7 +162,8 @@ mod tests {
                     sum += p * p / other * width;
                 }
             }
-            let (found, truth) = (divergence(q, z, 2.0), sum.ln());
+            let found = divergence(q, z, 2.0);
+            let truth = sum.ln();
             assert!(
                 found >= truth * (1.0 - 1e-9) && found <= truth * (1.0 + 1e-6) + 1e-8,
                 "{q} {z}: {found} {truth}"
@@ -187,11 +188,9 @@ mod tests {
             noise_multiplier: 3.0,
             relation,
         };
-        let (mut exact, mut upper, mut paper) = (
-            GaussianAccountant::new(),
-            RdpAccountant::new(),
-            MomentsAccountant::new(),
-        );
+        let mut exact = GaussianAccountant::new();
+        let mut upper = RdpAccountant::new();
+        let mut paper = MomentsAccountant::new();
         let all: [&mut dyn Accountant; 3] = [&mut exact, &mut upper, &mut paper];
         let mut before = 0.0;
         for accountant in all {
@@ -242,7 +241,8 @@ mod tests {
                 noise_multiplier: 1.0,
                 relation,
             };
-            let (mut exact, mut upper) = (GaussianAccountant::new(), RdpAccountant::new());
+            let mut exact = GaussianAccountant::new();
+            let mut upper = RdpAccountant::new();
             exact.compose(&event, 1).unwrap();
             upper.compose(&event, 1).unwrap();
             let found = exact.replace_epsilon(1e-5).map(|spent| spent.epsilon);

@@ -6,10 +6,8 @@ use super::*;
 #[test]
 fn additions_round_up() {
     // Every number below is a multiple of 2^-56: 128-bit integers say what the sum is.
-    let (unit, count) = (
-        1.0 / f64::from(1u32 << 28) / f64::from(1u32 << 28),
-        1u32 << 20,
-    );
+    let unit = 1.0 / f64::from(1u32 << 28) / f64::from(1u32 << 28);
+    let count = 1u32 << 20;
     let exact = u128::from(count) * (0.1 / unit) as u128;
     let mut up = 0.0;
     for _ in 0..count {
@@ -19,7 +17,8 @@ fn additions_round_up() {
     assert!(integer(up) >= exact && integer(up) as f64 / exact as f64 - 1.0 < 5e-10);
     assert!(integer(add_up(0.0, count, 0.1)) >= exact);
     // What a plain sum does depends on the number of terms: somewhere on the way it falls below.
-    let (mut plain, mut below) = (0.0, 0);
+    let mut plain = 0.0;
+    let mut below = 0;
     for n in 1..1000u32 {
         plain += 0.1;
         below += u32::from(integer(plain) < u128::from(n) * integer(0.1));
@@ -79,7 +78,8 @@ mod by_trait {
                 1e-6,
             ),
         ] {
-            let (mut before, mut answered) = (0.0, 0);
+            let mut before = 0.0;
+            let mut answered = 0;
             for (name, mut accountant) in all() {
                 if !events.iter().all(|(event, _)| accountant.supports(event)) {
                     continue;
@@ -208,10 +208,8 @@ mod by_trait {
             accountant
         };
         // 16 releases at z = 4 are one at z = 1; 4.3777 there at δ = 1e-5 (Balle, Wang).
-        let (many, one) = (
-            composed(4.0, 16).epsilon(1e-5).unwrap(),
-            analytic::epsilon(1.0, 1e-5).unwrap(),
-        );
+        let many = composed(4.0, 16).epsilon(1e-5).unwrap();
+        let one = analytic::epsilon(1.0, 1e-5).unwrap();
         assert!(
             many.epsilon >= one
                 && many.epsilon < one * (1.0 + 1e-12)

@@ -138,10 +138,8 @@ mod tests {
             let mu = (1.0 / analytic::noise_multiplier(epsilon, delta).unwrap()) * (1.0 - 1e-12);
             let shares = [3.0, 3.0, 3.0, 1.0, 1.0, 1.0];
             let plan = shares.map(|share: f64| release((12.0 / share).sqrt() / mu));
-            let (mut exact, mut renyi) = (
-                GaussianFilter::new(epsilon, delta).unwrap(),
-                Filter::new(epsilon, delta).unwrap(),
-            );
+            let mut exact = GaussianFilter::new(epsilon, delta).unwrap();
+            let mut renyi = Filter::new(epsilon, delta).unwrap();
             assert_eq!(exact.admits(&plan), Ok(()));
             plan.iter().for_each(|event| exact.charge(event).unwrap());
             let spent = exact.spent().unwrap();

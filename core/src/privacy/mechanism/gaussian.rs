@@ -327,8 +327,8 @@ impl GridGaussian {
 
     /// What one release costs.
     pub fn event(&self) -> Event {
-        let (noise_multiplier, relation) =
-            (self.noise_multiplier, NeighboringRelation::ReplaceSpecial);
+        let noise_multiplier = self.noise_multiplier;
+        let relation = NeighboringRelation::ReplaceSpecial;
         match self.sampling {
             Some(probability) => {
                 let sampling_probability = probability.value();
@@ -451,10 +451,8 @@ impl GridGaussian {
             });
         }
         if sample.probability != self.sampling_probability() {
-            let (drawn, expected) = (
-                sample.probability.value(),
-                self.sampling_probability().value(),
-            );
+            let drawn = sample.probability.value();
+            let expected = self.sampling_probability().value();
             return Err(GaussianError::OtherSample { drawn, expected });
         }
         let unit = self.decode_unit(l2_sensitivity)?;

@@ -197,7 +197,8 @@ impl DiscreteLaplace {
 
     /// What one release costs.
     pub fn event(&self) -> Event {
-        let (epsilon, relation) = (self.epsilon.value(), self.relation);
+        let epsilon = self.epsilon.value();
+        let relation = self.relation;
         if self.wide {
             return Event::ApproximateEpsilon {
                 epsilon,

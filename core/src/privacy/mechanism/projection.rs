@@ -392,7 +392,8 @@ mod tests {
         let limit = 4096.0 / m.noise_multiplier();
         let mut stream = Stream::from_seed(5);
         let index = |row: &[f64]| {
-            let (mut noise, mut out) = ([0i64; 2], [0.0; 2]);
+            let mut noise = [0i64; 2];
+            let mut out = [0.0; 2];
             m.release_row(row, &mut noise, &mut out);
             out.map(|x| x / m.step)
         };
@@ -403,7 +404,8 @@ mod tests {
             let shift: [f64; 3] = core::array::from_fn(|_| stream.unit::<f64>() - 0.5);
             let norm = shift.iter().map(|x| x * x).sum::<f64>().sqrt();
             let moved: [f64; 3] = core::array::from_fn(|j| row[j] + shift[j] / norm);
-            let (a, b) = (index(&row), index(&moved));
+            let a = index(&row);
+            let b = index(&moved);
             worst = worst.max(((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2)).sqrt());
         }
         assert!(worst <= limit && worst > 0.9 * limit, "{worst} {limit}");
@@ -413,7 +415,8 @@ mod tests {
     fn a_release_has_its_noise_and_its_door() {
         let m = GaussianProjection::identity(2, 1.0, 1e-5, 25.0, 16).unwrap();
         let table: Vec<f64> = vec![1.0; 4000];
-        let (mut pool, mut out) = (vec![0; 4000], vec![0.0; 4000]);
+        let mut pool = vec![0; 4000];
+        let mut out = vec![0.0; 4000];
         let mut source = Simulated::new(Stream::from_seed(4));
         let release = m.release(&table, &mut source, &mut pool, &mut out).unwrap();
         let variance = release

@@ -258,7 +258,8 @@ mod tests {
             .map(|u| (-((5 - u) as f64) * 0.8 / 2.0).exp())
             .collect();
         let total: f64 = accept.iter().sum();
-        let (mut flip, mut exponential) = ([0u32; 4], [0u32; 4]);
+        let mut flip = [0u32; 4];
+        let mut exponential = [0u32; 4];
         let mut source = Simulated::new(Stream::from_seed(12));
         let m = selection(1, 0.8);
         for _ in 0..100_000 {
@@ -269,10 +270,8 @@ mod tests {
                 .value() as usize] += 1;
             exponential[*m.exponential(&utilities, &mut source).unwrap().value() as usize] += 1;
         }
-        let (flip_law, law) = (
-            flip_law(&accept),
-            accept.iter().map(|a| a / total).collect::<Vec<_>>(),
-        );
+        let flip_law = flip_law(&accept);
+        let law = accept.iter().map(|a| a / total).collect::<Vec<_>>();
         assert!(chi2(&flip, &flip_law) < LIMIT && chi2(&exponential, &law) < LIMIT);
         assert!(
             chi2(&flip, &law) > LIMIT,
@@ -295,7 +294,8 @@ mod tests {
         let mut worst = 0.0f64;
         for code in 0..27 {
             let shift = [code % 3 - 1, code / 3 % 3 - 1, code / 9 - 1];
-            let (a, b) = ([4i64, 3, 4], [4 + shift[0], 3 + shift[1], 4 + shift[2]]);
+            let a = [4i64, 3, 4];
+            let b = [4 + shift[0], 3 + shift[1], 4 + shift[2]];
             for (p, q) in law(&a).iter().zip(law(&b)) {
                 worst = worst.max((p / q).ln().abs());
             }

@@ -150,7 +150,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
                 given: 0,
             });
         }
-        let (needed, given) = (storage_len(dim, capacity), storage.as_ref().len());
+        let needed = storage_len(dim, capacity);
+        let given = storage.as_ref().len();
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
@@ -260,7 +261,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
                 }
             }
         }
-        let (n, dim) = (self.len, self.dim);
+        let n = self.len;
+        let dim = self.dim;
         let diagonal = self.kernel.variance(x) + self.noise.of(T::ONE);
         let rounding = T::from_u32(n as u32 + 8) * T::EPSILON;
         let suspicious = match self.when_repeated {
@@ -344,7 +346,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         variance: &mut [T],
         scratch: &mut [T],
     ) -> Result<(), SurrogateError> {
-        let (n, dim) = (self.len, self.dim);
+        let n = self.len;
+        let dim = self.dim;
         if points.len() != mean.len() * dim || mean.len() != variance.len() {
             return Err(SurrogateError::Dimension {
                 expected: mean.len() * dim,
@@ -352,7 +355,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             });
         }
         check_finite(points)?;
-        let (needed, given) = (batch_scratch_len(n), scratch.len());
+        let needed = batch_scratch_len(n);
+        let given = scratch.len();
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
@@ -396,7 +400,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// **Errors**: [`SurrogateError::Index`]. **Cost**: 3(n − index)² flops, stable: it is an
     /// update.
     pub fn remove(&mut self, index: usize) -> Result<(), SurrogateError> {
-        let (n, dim) = (self.len, self.dim);
+        let n = self.len;
+        let dim = self.dim;
         if index >= n {
             return Err(SurrogateError::Index { index, len: n });
         }

@@ -36,7 +36,8 @@ pub fn refactor<T: Scalar, K: Kernel<T>>(
     scratch: &mut [T],
 ) -> Result<(), SurrogateError> {
     let noise = checked(noise_variance, noise_floor, dim, capacity, len, storage)?;
-    let (needed, given) = (refactor_scratch_len(len), scratch.len());
+    let needed = refactor_scratch_len(len);
+    let given = scratch.len();
     if given < needed {
         return Err(SurrogateError::Storage { needed, given });
     }
@@ -99,7 +100,8 @@ fn checked<T: Scalar>(
     len: usize,
     storage: &[T],
 ) -> Result<RowNoise<T>, SurrogateError> {
-    let (needed, given) = (storage_len(dim, capacity), storage.len());
+    let needed = storage_len(dim, capacity);
+    let given = storage.len();
     if given < needed || len > capacity || dim == 0 {
         return Err(SurrogateError::Storage { needed, given });
     }

@@ -12,7 +12,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// The observation most correlated with x, if 1 − ρ² ≤ `tolerance`. **Cost**: n covariances.
     pub(super) fn nearest(&self, x: &[T], tolerance: T) -> Option<usize> {
         let variance = self.kernel.variance(x);
-        let (mut nearest, mut best) = (None, T::ZERO);
+        let mut nearest = None;
+        let mut best = T::ZERO;
         for (i, other) in self.inputs().chunks_exact(self.dim.max(1)).enumerate() {
             let k = self.kernel.covariance(x, other);
             let explained = k * k / self.kernel.variance(other);

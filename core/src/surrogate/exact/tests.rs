@@ -35,10 +35,8 @@ fn difference(a: &mut Gp<f64>, b: &mut Gp<f64>) -> f64 {
     let mut worst = 0.0f64;
     for i in 0..50 {
         let x = [f64::from(i) / 49.0, f64::from(i * 7 % 50) / 49.0];
-        let (p, q) = (
-            a.posterior(&x[..a.dim]).unwrap(),
-            b.posterior(&x[..b.dim]).unwrap(),
-        );
+        let p = a.posterior(&x[..a.dim]).unwrap();
+        let q = b.posterior(&x[..b.dim]).unwrap();
         worst = worst
             .max((p.mean - q.mean).abs())
             .max((p.variance - q.variance).abs());
@@ -63,7 +61,8 @@ fn batch_and_point_predictions_have_the_same_bits() {
                 .with_prior_mean(prior_mean)
                 .unwrap();
             for n in 0..=37 {
-                let (mut mean, mut variance) = (vec![0.0; 41], vec![0.0; 41]);
+                let mut mean = vec![0.0; 41];
+                let mut variance = vec![0.0; 41];
                 let mut scratch = vec![f64::NAN; batch_scratch_len(n)];
                 gp.posteriors(&tests, &mut mean, &mut variance, &mut scratch)
                     .unwrap();
@@ -234,7 +233,8 @@ fn twenty_duplicates_in_single_precision_and_on_a_list() {
 fn merged_repeats_equal_appended_ones() {
     // The same repeats, once as rows of their own and once averaged by force: one posterior.
     let (points, y) = data(6, 1, 6);
-    let (mut rows, mut merged) = (gp::<f64>(0.2, 0.05, 1, 30), gp::<f64>(0.2, 0.05, 1, 30));
+    let mut rows = gp::<f64>(0.2, 0.05, 1, 30);
+    let mut merged = gp::<f64>(0.2, 0.05, 1, 30);
     for (x, y) in points.iter().zip(&y) {
         rows.observe(&[*x], *y).unwrap();
         merged.observe(&[*x], *y).unwrap();
@@ -366,7 +366,8 @@ fn mended_a_refused_refactorisation_changes_nothing() {
         gp.observe(&[*x as f32], *y as f32).unwrap();
     }
     let mut storage = gp.into_storage();
-    let (before, mut scratch) = (storage.clone(), vec![0.0; refactor_scratch_len(30)]);
+    let before = storage.clone();
+    let mut scratch = vec![0.0; refactor_scratch_len(30)];
     // Thirty points on a tenth of a lengthscale without noise: no factor in this format.
     let error = refactor(&kernel, 0.0, 0.0, 1, 30, 30, &mut storage, &mut scratch).unwrap_err();
     assert!(matches!(error, SurrogateError::Singular(_)), "{error}");

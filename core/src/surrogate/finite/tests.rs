@@ -26,7 +26,9 @@ fn drift<K: Kernel<f64>, L: Kernel<f32>>(
     let single: Vec<f32> = grid.iter().map(|x| *x as f32).collect();
     let mut a = FiniteGp::new(wide, noise, 2, &grid, vec![0.0; storage_len(N)]).unwrap();
     let mut b = FiniteGp::new(narrow, noise as f32, 2, &single, vec![0.0; storage_len(N)]).unwrap();
-    let (mut stream, mut worst, mut largest) = (Stream::from_seed(4), (0.0f64, 0.0f64), 0.0f64);
+    let mut stream = Stream::from_seed(4);
+    let mut worst = (0.0f64, 0.0f64);
+    let mut largest = 0.0f64;
     for t in 1..=1000 {
         let at = |i: &usize| a.posterior(*i).unwrap().variance;
         let i = match largest_first {
@@ -39,12 +41,11 @@ fn drift<K: Kernel<f64>, L: Kernel<f32>>(
         a.observe(i, y).unwrap();
         b.observe(i, y as f32).unwrap();
         let epsilon = f64::from(f32::EPSILON);
-        let (of_variance, of_mean) = (
-            f64::from(b.variance_error()),
-            8.0 * (f64::from(t) + wide.variance(&[]) / noise) * epsilon * largest,
-        );
+        let of_variance = f64::from(b.variance_error());
+        let of_mean = 8.0 * (f64::from(t) + wide.variance(&[]) / noise) * epsilon * largest;
         for i in 0..N {
-            let (x, y) = (a.posterior(i).unwrap(), b.posterior(i).unwrap());
+            let x = a.posterior(i).unwrap();
+            let y = b.posterior(i).unwrap();
             worst.0 = worst
                 .0
                 .max(Scalar::abs(x.variance - f64::from(y.variance)) / of_variance);

@@ -80,8 +80,10 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
             });
         }
         let zero = [T::ZERO; N];
-        let (mut bounds, mut low, mut high, mut first) =
-            ([(T::ZERO, T::ZERO); N], zero, zero, zero);
+        let mut bounds = [(T::ZERO, T::ZERO); N];
+        let mut low = zero;
+        let mut high = zero;
+        let mut first = zero;
         for (i, ((a, b), value)) in config.bounds.iter().zip(parameters).enumerate() {
             if let Some(bad) = [*a, *b, *value]
                 .iter()
@@ -99,9 +101,11 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
             set(&mut high, i, b.ln());
             set(&mut first, i, value.ln().max(at(&low, i)).min(at(&high, i)));
         }
-        let (starts, budget) = (config.starts.max(1), config.evaluations_per_start.max(1));
+        let starts = config.starts.max(1);
+        let budget = config.evaluations_per_start.max(1);
         let failed = SurrogateError::Index { index: 0, len: 0 };
-        let (search, best) = (Search::new(first), None);
+        let search = Search::new(first);
+        let best = None;
         Ok(Fitting {
             count,
             starts,
@@ -140,7 +144,8 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
             }
             left -= 1;
             self.evaluations = self.evaluations.saturating_add(1);
-            let (values, mut gradient) = (self.values_at(&self.search.at), [T::ZERO; N]);
+            let values = self.values_at(&self.search.at);
+            let mut gradient = [T::ZERO; N];
             let count = self.count;
             let evaluated = match (
                 head(&values, count).split_last(),
@@ -238,7 +243,8 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
 
 impl<T: Scalar, const N: usize> Search<T, N> {
     fn new(theta: [T; N]) -> Self {
-        let (previous, step) = ([T::ZERO; N], [T::from_f64(0.3); N]);
+        let previous = [T::ZERO; N];
+        let step = [T::from_f64(0.3); N];
         Search {
             theta,
             at: theta,

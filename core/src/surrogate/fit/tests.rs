@@ -36,7 +36,8 @@ fn likelihood_gradient_agrees_with_finite_differences() {
         let mut gradient = [0.0; 4];
         let at = value(&parameters, &mut gradient);
         for j in 0..4 {
-            let (mut up, mut down) = (parameters, parameters);
+            let mut up = parameters;
+            let mut down = parameters;
             up[j] *= libm::exp(1e-5);
             down[j] *= libm::exp(-1e-5);
             let slope = (value(&up, &mut [0.0; 4]) - value(&down, &mut [0.0; 4])) / 2e-5;
@@ -58,11 +59,15 @@ fn likelihood_gradient_agrees_with_finite_differences() {
 
 #[test]
 fn merged_repeats_have_the_likelihood_and_the_gradient_of_single_ones() {
-    let (points, noise) = ([0.1, 0.4, 0.45, 0.9], 0.03);
+    let points = [0.1, 0.4, 0.45, 0.9];
+    let noise = 0.03;
     let kernel = StationaryKernel::with_shape(Stationary::Matern32, 0.3, 1.4).unwrap();
     let mut stream = Stream::from_seed(14);
-    let (mut x, mut y) = (Vec::new(), Vec::new());
-    let (mut means, mut counts, mut scatters) = ([0.0; 4], [0.0; 4], [0.0; 4]);
+    let mut x = Vec::new();
+    let mut y = Vec::new();
+    let mut means = [0.0; 4];
+    let mut counts = [0.0; 4];
+    let mut scatters = [0.0; 4];
     for (i, repeats) in [3, 1, 5, 2].into_iter().enumerate() {
         let mut values = vec![0.0; repeats];
         normal::fill(&mut stream, &mut values);
@@ -79,12 +84,14 @@ fn merged_repeats_have_the_likelihood_and_the_gradient_of_single_ones() {
         scatters: &scatters,
     };
     let evaluate = |data: &Observations<'_, f64>| {
-        let (mut gradient, mut scratch) = ([0.0; 3], vec![0.0; scratch_len(11)]);
+        let mut gradient = [0.0; 3];
+        let mut scratch = vec![0.0; scratch_len(11)];
         let value =
             log_marginal_likelihood(&kernel, noise, data, &mut gradient, &mut scratch).unwrap();
         [value, gradient[0], gradient[1], gradient[2]]
     };
-    let (expected, found) = (evaluate(&Observations::single(&x, &y)), evaluate(&merged));
+    let expected = evaluate(&Observations::single(&x, &y));
+    let found = evaluate(&merged);
     let close = |a: f64, b: f64| Scalar::abs(a - b) < 1e-10 * (1.0 + Scalar::abs(b));
     assert!(
         found.iter().zip(expected).all(|(a, b)| close(*a, b)),
@@ -155,7 +162,8 @@ fn a_fit_learns_the_noise_from_repeats_that_were_merged() {
 #[test]
 fn a_fit_recovers_what_made_the_data_and_is_deterministic() {
     // 80 values of a process with lengthscales 0.15 and 0.8, s² = 2, σ² = 0.01.
-    let (n, truth) = (80, [0.15, 0.8, 2.0, 0.01]);
+    let n = 80;
+    let truth = [0.15, 0.8, 2.0, 0.01];
     let x = points(n, 2, 10);
     let kernel =
         StationaryKernel::ard_with_shape(Stationary::Matern52, &truth[..2], truth[2]).unwrap();
@@ -234,7 +242,9 @@ fn gradient_free(x: &[f64], y: &[f64], p: &[f64; 4]) -> f64 {
 
 #[test]
 fn mended_the_likelihood_on_the_floor_has_its_gradient() {
-    let (x, mut y, mut scratch) = (points(12, 1, 18), vec![0.0; 12], vec![0.0; scratch_len(12)]);
+    let x = points(12, 1, 18);
+    let mut y = vec![0.0; 12];
+    let mut scratch = vec![0.0; scratch_len(12)];
     normal::fill(&mut Stream::from_seed(19), &mut y);
     // The row of 40 is on the floor of 0.01 times the signal, the others are above it.
     let mut counts = vec![1.0; 12];
@@ -249,10 +259,12 @@ fn mended_the_likelihood_on_the_floor_has_its_gradient() {
         let kernel = StationaryKernel::with_shape(Stationary::Matern52, p[0], p[1]).unwrap();
         likelihood(&kernel, p[2], floor, &data, gradient, &mut scratch).unwrap()
     };
-    let (parameters, mut gradient) = ([0.3, 1.3, 0.05], [0.0; 3]);
+    let parameters = [0.3, 1.3, 0.05];
+    let mut gradient = [0.0; 3];
     let at = value(&parameters, 0.01, &mut gradient);
     for j in 0..3 {
-        let (mut up, mut down) = (parameters, parameters);
+        let mut up = parameters;
+        let mut down = parameters;
         up[j] *= libm::exp(1e-5);
         down[j] *= libm::exp(-1e-5);
         let slope = (value(&up, 0.01, &mut [0.0; 3]) - value(&down, 0.01, &mut [0.0; 3])) / 2e-5;
@@ -274,7 +286,8 @@ fn mended_the_likelihood_on_the_floor_has_its_gradient() {
 fn single_precision_elements_are_the_double_ones_rounded() {
     for axis in 0..PARAMETERS_MAX {
         for index in 0..20_000 {
-            let (single, double) = (halton::<f32>(index, axis), halton::<f64>(index, axis));
+            let single = halton::<f32>(index, axis);
+            let double = halton::<f64>(index, axis);
             assert_eq!(
                 single.to_bits(),
                 (double as f32).to_bits(),

@@ -29,7 +29,9 @@ fn model(shift: f64, factor: f64) -> Vec<f64> {
 }
 
 fn evaluated<R>(storage: &mut [f64], act: impl FnOnce(&mut Rows<'_, f64>) -> R) -> R {
-    let (mut values, mut ones, mut alpha) = ([0.0; N], [0.0; N], [0.0; N]);
+    let mut values = [0.0; N];
+    let mut ones = [0.0; N];
+    let mut alpha = [0.0; N];
     act(&mut Rows {
         model: storage,
         dim: DIM,
@@ -77,8 +79,10 @@ fn mean_and_scale_are_the_best_ones_of_the_likelihood_of_all_observations() {
     let theta = [-1.0, 0.5, -3.0];
     let value = evaluated(&mut storage, |rows| rows.value(&theta).unwrap()) - ln_prior(&theta, DIM);
     let parts = split(&mut storage[..], DIM, N);
-    let (points, targets) = (parts.inputs.to_vec(), parts.targets.to_vec());
-    let (counts, scatters) = (parts.counts.to_vec(), parts.scatters.to_vec());
+    let points = parts.inputs.to_vec();
+    let targets = parts.targets.to_vec();
+    let counts = parts.counts.to_vec();
+    let scatters = parts.scatters.to_vec();
     let (_, deviation) = moments(&targets);
     let lengthscales = [libm::exp(-1.0), libm::exp(0.5)];
     let ln_p = |mean: f64, variance: f64| {

@@ -16,10 +16,8 @@ fn pair<T: Scalar, A: Kernel<T> + Copy, B: Kernel<T> + Copy>(
     noise: T,
     capacity: usize,
 ) -> Pair<T, A, B> {
-    let (rows, columns) = (
-        first.points.len() / first.dim,
-        second.points.len() / second.dim,
-    );
+    let rows = first.points.len() / first.dim;
+    let columns = second.points.len() / second.dim;
     let points = first.points.chunks(first.dim).flat_map(|a| {
         second
             .points
@@ -64,7 +62,8 @@ fn compare<T: Scalar, A: Kernel<T> + Copy, B: Kernel<T> + Copy>(
         assert_eq!(gp.observe(i, y), Ok(Observed::Appended));
         list.observe(i, y).unwrap();
     }
-    let (mut ours, mut theirs) = (vec![T::INFINITY; count], vec![T::ZERO; count]);
+    let mut ours = vec![T::INFINITY; count];
+    let mut theirs = vec![T::ZERO; count];
     gp.covariances(count / 3, &mut ours).unwrap();
     list.covariances(count / 3, &mut theirs).unwrap();
     let worst = |a: &[T], b: &[T]| {
@@ -143,10 +142,8 @@ fn single_precision_is_off_by_no_more_than_is_said() {
         .enumerate()
     {
         for (smooth, n) in [(0.05, 30), (0.2, 50), (0.6, 80), (2.0, 120)] {
-            let (mut stream, mut again) = (
-                Stream::from_seed(43 + case as u64),
-                Stream::from_seed(43 + case as u64),
-            );
+            let mut stream = Stream::from_seed(43 + case as u64);
+            let mut again = Stream::from_seed(43 + case as u64);
             let axis: Vec<f32> = (0..12).map(|i| i as f32 / 11.0).collect();
             let of = |kernel| Side {
                 kernel,
@@ -166,7 +163,8 @@ fn single_precision_is_off_by_no_more_than_is_said() {
             let (_, mut double) = pair(of(), of(), f64::from(noise), n);
             let mut observed = 0;
             for _ in 0..n {
-                let (i, y) = (stream.below(144) as usize, stream.unit::<f32>());
+                let i = stream.below(144) as usize;
+                let y = stream.unit::<f32>();
                 assert_eq!(again.below(144) as usize, i);
                 let _ = again.unit::<f32>();
                 if single.observe(i, y).is_ok() {

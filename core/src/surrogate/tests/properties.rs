@@ -32,9 +32,11 @@ const TESTS: usize = 19;
 
 impl<T: Scalar> Case<T> {
     fn random(stream: &mut Stream, number: u32) -> Self {
-        let (dim, n) = (1 + stream.below(3) as usize, stream.below(24) as usize);
+        let dim = 1 + stream.below(3) as usize;
+        let n = stream.below(24) as usize;
         let shape = Stationary::ALL[stream.below(4) as usize];
-        let (lengthscale, signal) = (power(stream, -3.0, 3.0), power(stream, -6.0, 6.0));
+        let lengthscale = power(stream, -3.0, 3.0);
+        let signal = power(stream, -6.0, 6.0);
         let noise = if number.is_multiple_of(4) {
             T::ZERO
         } else {
@@ -94,7 +96,8 @@ fn rows_are_sound<T: Scalar>(
     gp: &mut ExactGp<T, StationaryKernel<T>, Vec<T>>,
     stream: &mut Stream,
 ) {
-    let (mut mean, mut variance) = ([T::ZERO; TESTS], [T::ZERO; TESTS]);
+    let mut mean = [T::ZERO; TESTS];
+    let mut variance = [T::ZERO; TESTS];
     let mut scratch = vec![T::ZERO; exact::batch_scratch_len(gp.len())];
     gp.posteriors(&case.tests, &mut mean, &mut variance, &mut scratch)
         .unwrap();
@@ -121,7 +124,8 @@ fn rows_are_sound<T: Scalar>(
     {
         assert!(gradient.iter().all(|g| g.is_finite()), "{gradient:?}");
     }
-    let (mut factor, mut out) = (vec![T::ZERO; packed_len(TESTS)], [T::ZERO; TESTS]);
+    let mut factor = vec![T::ZERO; packed_len(TESTS)];
+    let mut out = [T::ZERO; TESTS];
     let mut scratch = vec![T::ZERO; TESTS * gp.len() + TESTS];
     match joint::draw_exact(gp, &case.tests, stream, &mut factor, &mut scratch, &mut out) {
         Ok(_) => assert!(out.iter().all(|f| f.is_finite())),
@@ -136,16 +140,15 @@ fn features_are_sound<T: Scalar>(
     gp: &ExactGp<T, StationaryKernel<T>, Vec<T>>,
     stream: &mut Stream,
 ) {
-    let (n, m, shape) = (
-        gp.len(),
-        1 + stream.below(24) as usize,
-        *case.kernel.shape(),
-    );
+    let n = gp.len();
+    let m = 1 + stream.below(24) as usize;
+    let shape = *case.kernel.shape();
     let mut frequencies = vec![T::ZERO; random_fourier::storage_len(case.dim, m)];
     let lengthscale = case.kernel.lengthscale(0).to_f64();
     random_fourier::draw(1, 0, shape, &[lengthscale], case.dim, m, &mut frequencies).unwrap();
     let map = RandomFourier::new(case.dim, m, case.signal, false, &frequencies[..]).unwrap();
-    let (mut weights, mut update) = (vec![T::ZERO; m], vec![T::ZERO; n]);
+    let mut weights = vec![T::ZERO; m];
+    let mut update = vec![T::ZERO; n];
     let mut scratch =
         vec![T::ZERO; pathwise::batch_scratch_len(m, n).max(pathwise::scratch_len(m, n))];
     let draw =
@@ -168,11 +171,9 @@ fn features_are_sound<T: Scalar>(
     let mut posterior =
         WeightPosterior::new(m, regularization, vec![T::ZERO; weights::storage_len(m)]).unwrap();
     let rows: Vec<T> = case.tests.chunks(case.dim).flat_map(phi).collect();
-    let (mut mean, mut variance, mut scratch) = (
-        [T::ZERO; TESTS],
-        [T::ZERO; TESTS],
-        vec![T::ZERO; weights::batch_scratch_len(m)],
-    );
+    let mut mean = [T::ZERO; TESTS];
+    let mut variance = [T::ZERO; TESTS];
+    let mut scratch = vec![T::ZERO; weights::batch_scratch_len(m)];
     for count in 0..=case.n() {
         posterior.extend(count, |i, out| {
             out.copy_from_slice(&phi(&case.x[i * case.dim..][..case.dim]));
@@ -204,7 +205,8 @@ fn features_are_sound<T: Scalar>(
 
 /// Both engines of a known list, observed at random.
 fn lists_are_sound<T: Scalar>(case: &Case<T>, stream: &mut Stream) {
-    let (n, count) = (case.n(), case.x.len() / case.dim);
+    let n = case.n();
+    let count = case.x.len() / case.dim;
     if count == 0 {
         return;
     }
@@ -243,7 +245,8 @@ fn lists_are_sound<T: Scalar>(case: &Case<T>, stream: &mut Stream) {
         .chain(full.covariance());
     let all = all.chain(product.mean()).chain(product.variance());
     assert!(all.into_iter().all(|x| x.is_finite()));
-    let (mut factor, mut out) = (vec![T::ZERO; packed_len(count)], vec![T::ZERO; count]);
+    let mut factor = vec![T::ZERO; packed_len(count)];
+    let mut out = vec![T::ZERO; count];
     match joint::draw_finite(&full, stream, &mut factor, &mut out) {
         Ok(_) => assert!(out.iter().all(|x| x.is_finite())),
         Err(SurrogateError::Singular(_)) => {}
@@ -253,7 +256,8 @@ fn lists_are_sound<T: Scalar>(case: &Case<T>, stream: &mut Stream) {
 
 fn check<T: Scalar>(cases: u32) {
     let mut stream = Stream::from_seed(12);
-    let (mut refused, mut seen) = (0, 0);
+    let mut refused = 0;
+    let mut seen = 0;
     for number in 0..cases {
         let case = Case::<T>::random(&mut stream, number);
         let (mut gp, singular) = case.rows(number);

@@ -25,10 +25,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         phi: &[T],
         scratch: &mut [T],
     ) -> Result<Posterior<T>, WeightsError> {
-        let (m, (len, expected)) = (
-            self.feature_count,
-            (scratch.len(), batch_scratch_len(self.feature_count)),
-        );
+        let m = self.feature_count;
+        let (len, expected) = (scratch.len(), batch_scratch_len(self.feature_count));
         if phi.len() != m {
             return Err(WeightsError::Features {
                 len: phi.len(),
@@ -68,19 +66,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         variance: &mut [T],
         scratch: &mut [T],
     ) -> Result<(), WeightsError> {
-        let (m, n, form, lambda) = (
-            self.feature_count,
-            self.observations,
-            self.form(),
-            self.regularization,
-        );
+        let m = self.feature_count;
+        let n = self.observations;
+        let form = self.form();
+        let lambda = self.regularization;
         if rows.len() != mean.len() * m || mean.len() != variance.len() {
             return Err(WeightsError::Features {
                 len: rows.len(),
                 expected: mean.len() * m,
             });
         }
-        let (len, expected) = (scratch.len(), batch_scratch_len(m));
+        let len = scratch.len();
+        let expected = batch_scratch_len(m);
         let Some((nu, rest)) = scratch
             .get_mut(..expected)
             .and_then(|scratch| scratch.split_at_mut_checked(m))

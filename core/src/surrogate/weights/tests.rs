@@ -57,7 +57,8 @@ fn mean_solves_the_normal_equations_in_both_forms() {
 #[test]
 fn one_by_one_and_rebuilt_have_the_same_bits() {
     for n in [3, 4, 5, 9] {
-        let (mut a, mut b) = ([0.0; M], [0.0; M]);
+        let mut a = [0.0; M];
+        let mut b = [0.0; M];
         posterior(n, 1).draw(&mut Stream::from_seed(9), &mut a);
         posterior(n, 100).draw(&mut Stream::from_seed(9), &mut b);
         assert_eq!(a.map(f64::to_bits), b.map(f64::to_bits), "{n}");
@@ -70,11 +71,14 @@ fn moments(n: usize, wrong: f64) -> (f64, f64) {
     let draws = 4000.0;
     let mut posterior = posterior(n, 1);
     let phi: [f64; M] = core::array::from_fn(|i| 0.5 - 0.1 * i as f64);
-    let (mut nu, mut omega) = ([0.0; M], [0.0; M]);
+    let mut nu = [0.0; M];
+    let mut omega = [0.0; M];
     posterior.mean(&mut nu);
-    let (mean, variance) = (dot(&phi, &nu), posterior.variance(&mut phi.clone()));
+    let mean = dot(&phi, &nu);
+    let variance = posterior.variance(&mut phi.clone());
     let mut stream = Stream::from_seed(21);
-    let (mut sum, mut squares) = (0.0, 0.0);
+    let mut sum = 0.0;
+    let mut squares = 0.0;
     for _ in 0..4000 {
         posterior.draw(&mut stream, &mut omega);
         let d = wrong * (dot(&phi, &omega) - mean);
@@ -123,7 +127,9 @@ fn lists_and_points_have_the_same_bits() {
     let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     for n in 0..=12 {
         let mut posterior = posterior(n, 1);
-        let (mut mean, mut variance, mut nu) = ([0.0; POINTS], [0.0; POINTS], [0.0; M]);
+        let mut mean = [0.0; POINTS];
+        let mut variance = [0.0; POINTS];
+        let mut nu = [0.0; M];
         let mut scratch = [f64::NAN; batch_scratch_len(M)];
         posterior
             .posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut scratch)
@@ -175,7 +181,8 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
         for end in 1..=ALL {
             let start = end.saturating_sub(window);
             if end > window {
-                let (mut oldest, first) = (rows[start - 1], start);
+                let mut oldest = rows[start - 1];
+                let first = start;
                 let again = |i: usize, phi: &mut [f64]| {
                     phi.copy_from_slice(&rows[first + i]);
                     y[first + i]
@@ -194,7 +201,8 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
                 phi.copy_from_slice(&rows[start + i]);
                 y[start + i]
             });
-            let (mut slid, mut never) = ([0.0; M], [0.0; M]);
+            let mut slid = [0.0; M];
+            let mut never = [0.0; M];
             posterior.mean(&mut slid);
             fresh.mean(&mut never);
             assert!(
@@ -261,7 +269,8 @@ fn mended_lambda_is_checked_in_the_format_computed_with() {
 #[test]
 fn digesting_in_slices_gives_the_same_bits() {
     const M: usize = 10;
-    let (mut stream, mut rows) = (Stream::from_seed(31), [0.0f64; 20 * M]);
+    let mut stream = Stream::from_seed(31);
+    let mut rows = [0.0f64; 20 * M];
     normal::fill(&mut stream, &mut rows);
     let replay = |i: usize, phi: &mut [f64]| {
         phi.copy_from_slice(&rows[i * M..][..M]);
@@ -272,7 +281,8 @@ fn digesting_in_slices_gives_the_same_bits() {
     // Within the dual form, to the first primal count, over it, and in two stages.
     for counts in [&[4][..], &[6], &[20], &[5, 6], &[3, 12, 20]] {
         for slice in [1, 2, 5, 100] {
-            let (mut whole, mut sliced) = (new(), new());
+            let mut whole = new();
+            let mut sliced = new();
             for count in counts {
                 whole.extend(*count, replay);
                 let mut steps = 0;
@@ -287,7 +297,8 @@ fn digesting_in_slices_gives_the_same_bits() {
                     assert!(left == 0 && sliced.observations() < *count);
                 }
                 assert!(slice < 100 || steps == 1);
-                let (mut a, mut b) = ([0.0; M], [0.0; M]);
+                let mut a = [0.0; M];
+                let mut b = [0.0; M];
                 whole.draw(&mut Stream::from_seed(32), &mut a);
                 sliced.draw(&mut Stream::from_seed(32), &mut b);
                 assert_eq!(
@@ -298,12 +309,14 @@ fn digesting_in_slices_gives_the_same_bits() {
         }
     }
     // A rebuild that is given up for a smaller count.
-    let (mut whole, mut sliced) = (new(), new());
+    let mut whole = new();
+    let mut sliced = new();
     assert!(sliced.extend_step(8, &mut 3, replay).is_pending());
     assert_eq!(sliced.observations(), 0);
     sliced.extend(4, replay);
     whole.extend(4, replay);
-    let (mut a, mut b) = ([0.0; M], [0.0; M]);
+    let mut a = [0.0; M];
+    let mut b = [0.0; M];
     whole.mean(&mut a);
     sliced.mean(&mut b);
     assert_eq!(a, b);

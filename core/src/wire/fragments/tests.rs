@@ -44,7 +44,8 @@ fn pieces_lost_doubled_reordered_and_foreign_give_the_frame_or_nothing() {
         .run(&inputs, |(frame, packet, events, other)| {
             let mut foreign = frame.clone();
             foreign[0] ^= other | 1;
-            let (ours, theirs) = (pieces(&frame, packet), pieces(&foreign, packet));
+            let ours = pieces(&frame, packet);
+            let theirs = pieces(&foreign, packet);
             let mut buffer = vec![0; 900];
             let mut reassembly = Reassembly::new(&mut buffer);
             // The first decides which frame it is.

@@ -75,7 +75,8 @@ fn slices(memory: &mut Memory, probe: &mut Probe, m: usize) {
     let Ok(mut agent) = Agent::attach(&public, &mut state, numbers) else {
         return;
     };
-    let (mut y, mut most) = (0.0, 0);
+    let mut y = 0.0;
+    let mut most = 0;
     while agent.state().phase() != Phase::Done {
         let input = match agent.state().phase() {
             Phase::Fresh => Input::Start,

@@ -111,10 +111,8 @@ fn hide(member: &mut Member<'_, f32>, given: &[f32], integers: &mut [i64], probe
     let Ok(Some(encoding)) = member.encoding() else {
         return;
     };
-    let (own, helper) = (
-        SecretKey::new([1; 32]),
-        SecretKey::new([2; 32]).public_key(),
-    );
+    let own = SecretKey::new([1; 32]);
+    let helper = SecretKey::new([2; 32]).public_key();
     let Ok(key) = own.with_helper(&helper) else {
         return;
     };
@@ -211,7 +209,8 @@ fn made(
     )
     .ok()?;
     let numbers = numbers.get_mut(..sizes(m).storage())?;
-    let (models, mut state) = (protocol.models(), MemberState::new(7, RunSeed::new(1, 0)));
+    let models = protocol.models();
+    let mut state = MemberState::new(7, RunSeed::new(1, 0));
     let storage = MemberStorage::split(&protocol, &public, numbers).ok()?;
     let mut member = Member::attach(&protocol, public, &models, &mut state, storage).ok()?;
     member.enter(Frame::Start).ok()?;

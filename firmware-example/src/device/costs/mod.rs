@@ -59,7 +59,9 @@ impl Probe {
     /// the first few, because painting takes longer than a slice.
     fn dearest(&mut self, mut slice: impl FnMut() -> bool) {
         const PAINTED: u32 = 64;
-        let (mut done, mut most, mut slices) = (false, 0, 0);
+        let mut done = false;
+        let mut most = 0;
+        let mut slices = 0;
         while !done {
             if slices < PAINTED || matches!(self.mode, Mode::Instructions) {
                 self.measure(|| done = slice());
@@ -136,7 +138,8 @@ impl Operation {
                 (self.run)(memory, &mut probe, *size);
                 probe.result
             };
-            let (instructions, stack) = (measure(Mode::Instructions), measure(Mode::Stack));
+            let instructions = measure(Mode::Instructions);
+            let stack = measure(Mode::Stack);
             let Operation {
                 name,
                 stack_max,
@@ -193,7 +196,8 @@ const TABLE: &[(&str, &[Operation])] = &[
 
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.
 pub fn print(out: &mut impl Write, memory: &mut Memory) -> (usize, u32) {
-    let (mut rows, mut exceeded) = (0, 0);
+    let mut rows = 0;
+    let mut exceeded = 0;
     let _ = writeln!(
         out,
         "--- costs\n| operation | size | instructions | at most | stack B | at most | storage B |"

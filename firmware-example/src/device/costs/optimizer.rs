@@ -128,7 +128,8 @@ fn told(i: usize) -> ([f32; DIM], f32) {
         20.0 * (i as f32 * 0.137 % 1.0),
         1.0 + 49.0 * (i as f32 * 0.291 % 1.0),
     ];
-    let (a, b) = ((x[0] - 6.5) / 4.0, (x[1] - 18.0) / 12.0);
+    let a = (x[0] - 6.5) / 4.0;
+    let b = (x[1] - 18.0) / 12.0;
     (x, 40.0 - 10.0 * (a * a + b * b))
 }
 
@@ -175,7 +176,9 @@ fn with_three(
     };
     for i in 0..count {
         let x: [f32; 3] = [0.137, 0.291, 0.473].map(|step| i as f32 * step % 1.0);
-        let (a, b, c) = (x[0] - 0.3, x[1] - 0.6, x[2] - 0.8);
+        let a = x[0] - 0.3;
+        let b = x[1] - 0.6;
+        let c = x[2] - 0.8;
         if optimizer
             .observe(&x, 1.0 - a * a - 4.0 * b * b - 0.2 * c * c + a * b)
             .is_err()

@@ -246,7 +246,8 @@ fn predict_list<K: Kernel<f32>>(
     kernel: Result<K, KernelError>,
     n: usize,
 ) {
-    let (mut mean, mut variance) = ([0.0; LIST], [0.0; LIST]);
+    let mut mean = [0.0; LIST];
+    let mut variance = [0.0; LIST];
     exact_at(memory, kernel, n, n, |gp, scratch| {
         let points: [[f32; DIM]; LIST] = core::array::from_fn(|i| point(3 * i + 1));
         probe.measure(|| {
@@ -358,7 +359,8 @@ fn draw(memory: &mut Memory, probe: &mut Probe, m: usize, count: usize) {
 
 fn rotation(memory: &mut Memory, probe: &mut Probe, m: usize) {
     let (factor, rest) = memory.numbers.split_at_mut(m * (m + 1) / 2);
-    let (c, phi) = (&mut rest[..m], &mut memory.vectors[..m]);
+    let c = &mut rest[..m];
+    let phi = &mut memory.vectors[..m];
     root::reset(factor, c, 0.01);
     normal::fill(&mut Stream::from_seed(5), phi);
     probe.measure(|| {

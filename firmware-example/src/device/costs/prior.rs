@@ -131,7 +131,8 @@ fn agent(memory: &mut Memory, n: usize, kept: bool, act: impl FnOnce(&mut Agent<
         return;
     };
     let models = models(0);
-    let (rounds, workspace) = (ROUNDS as u32, Workspace::Owned(workspace));
+    let rounds = ROUNDS as u32;
+    let workspace = Workspace::Owned(workspace);
     let Ok(mut agent) = Agent::attach(&public, &models, rounds, &mut state, log, workspace) else {
         return;
     };

@@ -31,7 +31,8 @@ fn publication(epsilon: f64) -> Publication {
 
 /// Every site's loss is its own: moved, in a unit and with an offset of its own.
 fn loss(agent: u32, numbers: &[f64]) -> f64 {
-    let (depth, rate) = (numbers[0], numbers[1].log10());
+    let depth = numbers[0];
+    let rate = numbers[1].log10();
     let moved = f64::from(agent % 5) * 0.05;
     let value = (rate + 2.0 + moved).powi(2) + 0.15 * (depth - 3.0).powi(2);
     f64::from(10 + agent) * 3.0 + value * (0.5 + f64::from(agent % 7))
@@ -87,7 +88,9 @@ fn sites() -> Vec<Kept> {
 }
 
 fn ledger(delta: f64) -> Ledger {
-    let (data, unit, epsilon_max) = ("test".into(), "agent".into(), Some(50.0));
+    let data = "test".into();
+    let unit = "agent".into();
+    let epsilon_max = Some(50.0);
     let terms = Terms {
         data,
         unit,
@@ -225,7 +228,8 @@ fn a_release_less_is_a_file_of_one_and_none_is_a_search_alone() {
 #[test]
 fn terms_that_do_not_follow_from_the_text_are_refused_by_name() {
     let campaign = Campaign::new(publication(1.0), AGENTS).unwrap();
-    let (text, agreed) = (campaign.text().to_owned(), campaign.protocol().clone());
+    let text = campaign.text().to_owned();
+    let agreed = campaign.protocol().clone();
     assert!(Campaign::parse(&text, &agreed).is_ok());
     let mut quieter = agreed.clone();
     quieter.noise_multipliers[0] *= 0.5;
@@ -277,10 +281,8 @@ fn terms_that_do_not_follow_from_the_text_are_refused_by_name() {
 #[test]
 fn what_no_site_can_be_told_leaves_it_as_it_was() {
     let campaign = Campaign::new(publication(1.0), AGENTS).unwrap();
-    let (mut kept, mut upload) = (
-        sites().remove(0),
-        vec![0.0; campaign.context().config().contribution_len()],
-    );
+    let mut kept = sites().remove(0);
+    let mut upload = vec![0.0; campaign.context().config().contribution_len()];
     let mut site = Site::attach(&campaign, &mut kept.state, &mut kept.log, &mut upload).unwrap();
     assert!(matches!(
         site.enter(Frame::Nothing),
@@ -301,7 +303,8 @@ fn what_no_site_can_be_told_leaves_it_as_it_was() {
     ));
     assert_eq!((kept.state.observations(), kept.state.frames), (0, 1));
     // States and logs that no site can have.
-    let (mut short, mut state) = (vec![0.0; 7], kept.state.clone());
+    let mut short = vec![0.0; 7];
+    let mut state = kept.state.clone();
     assert!(Site::attach(&campaign, &mut state, &mut short, &mut upload).is_err());
     state.observations = EVALUATIONS_MAX + 1;
     assert!(Site::attach(&campaign, &mut state, &mut kept.log, &mut upload).is_err());

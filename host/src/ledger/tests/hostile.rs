@@ -26,7 +26,8 @@ fn mended_two_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
 fn mended_two_open_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
     let desk = Desk::new("at-once");
     let open = |name: &str| Ledger::open_secret(&desk.folder.join(name), &terms(), &desk.options());
-    let (first, second) = (open("first.jsonl"), open("second.jsonl"));
+    let first = open("first.jsonl");
+    let second = open("second.jsonl");
     let charged =
         [first, second].map(|ledger| ledger.and_then(|mut ledger| ledger.charge(0, &[pure(2.0)])));
     assert!(

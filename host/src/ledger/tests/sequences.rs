@@ -122,7 +122,8 @@ impl Life {
     }
 
     fn charge(&mut self, eighths: u32) -> Result<(), TestCaseError> {
-        let (before, release) = (self.desk.text(), self.eighths.len() as u64);
+        let before = self.desk.text();
+        let release = self.eighths.len() as u64;
         let Some(ledger) = &mut self.ledger else {
             return Err(TestCaseError::fail("closed"));
         };
@@ -213,7 +214,8 @@ fn a_simulated_ledger_that_is_cut_anywhere_and_charged_again_is_that_of_an_unbro
     let cuts = vec(any::<Index>(), 0..4);
     runner(48, 12)
         .run(&(vec(1..4u32, 1..8), cuts), |(eighths, cuts)| {
-            let (unbroken, cut) = (desk("unbroken"), desk("cut"));
+            let unbroken = desk("unbroken");
+            let cut = desk("cut");
             let charge = |desk: &Desk, most: usize| {
                 let mut ledger = desk
                     .simulated()

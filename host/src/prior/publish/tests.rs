@@ -34,7 +34,8 @@ fn publication(epsilon: f64) -> Publication {
 /// A loss with its least value at rate .01 and depth 3, moved a little and in a unit of its own.
 fn loss(numbers: &[f64], moved: f64) -> f64 {
     // Parameters stand in the order of their names: depth, rate.
-    let (depth, rate) = (numbers[0], numbers[1].log10());
+    let depth = numbers[0];
+    let rate = numbers[1].log10();
     (rate + 2.0 + moved).powi(2) + 0.15 * (depth - 3.0).powi(2)
 }
 
@@ -42,10 +43,8 @@ fn studies(count: usize, points: usize, shared: bool) -> Vec<Study> {
     let space = publication(1.0).space.core().unwrap();
     let mut stream = RunSeed::new(11, 0).stream(Party::World, Purpose::InitialPoints, 0);
     let study = |place: usize| {
-        let (moved, scale): (f64, f64) = (
-            0.2 * (stream.unit::<f64>() - 0.5),
-            (3.0 * stream.unit::<f64>()).exp(),
-        );
+        let moved: f64 = 0.2 * (stream.unit::<f64>() - 0.5);
+        let scale: f64 = (3.0 * stream.unit::<f64>()).exp();
         let offset: f64 = 100.0 * stream.unit::<f64>();
         let at = |stream: &mut Stream| {
             let unit = |axis| (axis, stream.unit::<f64>());
@@ -129,7 +128,8 @@ fn what_forty_studies_know_is_where_a_newcomer_begins() {
         told.saved() >= 3 && told.with[0] < 0.5 * told.without[0],
         "{told:?}"
     );
-    let (mut with, mut without) = (0.0, 0.0);
+    let mut with = 0.0;
+    let mut without = 0.0;
     for seed in 0..6 {
         let head = || Head::new(file.label.space.clone(), Goal::Minimize, seed);
         let moved = 0.2 * (seed as f64 / 5.0 - 0.5);
@@ -165,7 +165,8 @@ fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
         let mut search =
             Search::guided(Head::new(space.clone(), Goal::Minimize, 2), &file).unwrap();
         let mut known: Vec<(Vec<f64>, f64)> = Vec::new();
-        let (mut borne_out, mut same) = (Vec::new(), Vec::new());
+        let mut borne_out = Vec::new();
+        let mut same = Vec::new();
         for _ in 0..8 {
             let told: Vec<(&[f64], f64)> = known
                 .iter()
@@ -210,10 +211,8 @@ fn a_newcomer_with_many_values_goes_on_with_a_model_of_its_own() {
     let space = file.label.space.clone();
     let head = || Head::new(space.clone(), Goal::Minimize, 2);
     let numbers = |point: &Value| space.numbers(point).unwrap();
-    let (mut search, mut other_unit) = (
-        Search::guided(head(), &file).unwrap(),
-        Search::guided(head(), &file).unwrap(),
-    );
+    let mut search = Search::guided(head(), &file).unwrap();
+    let mut other_unit = Search::guided(head(), &file).unwrap();
     let mut alone = Search::new(head()).unwrap();
     let guide = Guide::new(&file, &space, Goal::Minimize).unwrap();
     for evaluation in 0..20 {
@@ -375,7 +374,8 @@ fn the_unit_of_a_contributor_changes_no_number_that_shows() {
     let mut stream = RunSeed::new(12, 0).stream(Party::World, Purpose::InitialPoints, 0);
     let mut moved = all.clone();
     for study in &mut moved {
-        let (scale, offset): (f64, f64) = (normal::draw(&mut stream), normal::draw(&mut stream));
+        let scale: f64 = normal::draw(&mut stream);
+        let offset: f64 = normal::draw(&mut stream);
         study
             .values
             .iter_mut()
@@ -417,7 +417,8 @@ fn the_unit_of_a_contributor_changes_no_number_that_shows() {
 /// contributors is refused.
 #[test]
 fn an_enrolled_contributor_may_have_nothing_to_say() {
-    let (publication, all) = (publication(2.0), studies(12, 8, true));
+    let publication = publication(2.0);
+    let all = studies(12, 8, true);
     let prepared = Prepared::new(&publication, all.len()).unwrap();
     let made = |enrolled: &[Option<&Study>]| {
         let terms = Terms {

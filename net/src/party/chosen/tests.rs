@@ -27,7 +27,11 @@ const SEED: RunSeed = RunSeed::new(5, 0);
 
 /// Two initial points, then three rounds over 16 candidates.
 fn party() -> Arc<Chosen<f64, Tossing>> {
-    let (agents, rounds, initial_points, offset, digest) = (3, 3, 2, 1.0, Digest::default());
+    let agents = 3;
+    let rounds = 3;
+    let initial_points = 2;
+    let offset = 1.0;
+    let digest = Digest::default();
     let own = OwnProtocol {
         agents,
         rounds,
@@ -43,7 +47,9 @@ fn party() -> Arc<Chosen<f64, Tossing>> {
         deadline_ms: 1,
         may_close_early: true,
     };
-    let (protocol, candidates, scalar) = (Protocol::Own(own), Digest::default(), ScalarTag::F64);
+    let protocol = Protocol::Own(own);
+    let candidates = Digest::default();
+    let scalar = ScalarTag::F64;
     let agreement = Agreement {
         protocol,
         candidates,

@@ -37,7 +37,8 @@ pub fn agreement(
     let list = Candidates::list(candidates, dim)?;
     let (protocol, landmarks) = match method.parts().kind {
         Kind::Alone | Kind::Draws => {
-            let (config, features) = (config(scenario, method)?, public_features(scenario, run));
+            let config = config(scenario, method)?;
+            let features = public_features(scenario, run);
             (
                 Protocol::Draws(DrawsProtocol { config, features }),
                 Vec::new(),
@@ -81,7 +82,8 @@ pub fn own<T: Scalar>(
     deployment: u64,
     announced: Announced,
 ) -> Result<Agreement, DriverError> {
-    let (ground, dim) = (&context.ground, context.ground.dim);
+    let ground = &context.ground;
+    let dim = context.ground.dim;
     let protocol = OwnProtocol {
         agents: ground.agents,
         rounds: ground.rounds,

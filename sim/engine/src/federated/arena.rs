@@ -155,7 +155,8 @@ impl<T: Scalar, S: State> Arena<T, S> {
         fresh: impl Fn(u32) -> S,
         snapshot: Option<&mut Snapshot<S>>,
     ) -> Result<Self, DriverError> {
-        let (count, enrolled) = (agents.len(), method.config.parameters().agents as usize);
+        let count = agents.len();
+        let enrolled = method.config.parameters().agents as usize;
         let kept = workspace * size_of::<T>() * enrolled <= method.workspace_bytes;
         let mut arena = Arena {
             first: agents.start,
@@ -279,7 +280,8 @@ impl<T: Scalar, S: State> Arena<T, S> {
         } else {
             RegretCounts::default()
         };
-        let (observations, messages) = (Vec::new(), Vec::new());
+        let observations = Vec::new();
+        let messages = Vec::new();
         Partial {
             agents,
             collected,

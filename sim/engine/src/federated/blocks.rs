@@ -38,11 +38,15 @@ pub enum Piece {
 /// has `agents` in all.
 pub fn cut(first: u32, agents: u32, leaves: &[Digest], regrets: &[f64]) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(leaves.len() / BLOCK as usize + 2);
-    let (mut agent, mut leaves, mut regrets) = (first, leaves, regrets);
+    let mut agent = first;
+    let mut leaves = leaves;
+    let mut regrets = regrets;
     while !leaves.is_empty() {
-        let (block, of) = (agent / BLOCK, length(agent / BLOCK, agents));
+        let block = agent / BLOCK;
+        let of = length(agent / BLOCK, agents);
         let here = leaves.len().min((block * BLOCK + of - agent) as usize);
-        let (own, own_regrets) = (&leaves[..here], &regrets[..here]);
+        let own = &leaves[..here];
+        let own_regrets = &regrets[..here];
         pieces.push(if here == of as usize {
             Piece::Whole {
                 leaf: block_leaf(block, own),
@@ -70,8 +74,10 @@ pub fn join<'p>(
 ) -> Result<(Vec<Digest>, f64), DriverError> {
     let wrong = DriverError::Check("members whose agents are not all agents, each once");
     let blocks = agents.div_ceil(BLOCK) as usize;
-    let (mut joined, mut sum) = (Vec::with_capacity(blocks), 0.0);
-    let (mut begun, mut begun_regrets): (Vec<Digest>, Vec<f64>) = (Vec::new(), Vec::new());
+    let mut joined = Vec::with_capacity(blocks);
+    let mut sum = 0.0;
+    let mut begun: Vec<Digest> = Vec::new();
+    let mut begun_regrets: Vec<f64> = Vec::new();
     for piece in pieces {
         let block = joined.len() as u32;
         match piece {

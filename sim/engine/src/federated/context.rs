@@ -72,7 +72,8 @@ impl<T: Scalar> ScenarioContext<T> {
         let points: Arc<Vec<T>> = Arc::new(candidates.iter().map(|x| T::from_f64(*x)).collect());
         Candidates::list(&points, dim)?;
         let surrogate = &scenario.surrogate;
-        let (mut factor, mut residual) = (Vec::new(), 0.0);
+        let mut factor = Vec::new();
+        let mut residual = 0.0;
         if surrogate.own_draw == OwnDraw::Joint {
             (factor, residual) = prior_factor(
                 &surrogate.kernel.build()?,
@@ -103,12 +104,11 @@ impl<T: Scalar> ScenarioContext<T> {
     /// **Errors**: the accountant's.
     pub fn beside(&self, scenario: &Scenario, methods: &[Method]) -> Result<Self, DriverError> {
         let losses = private_losses(scenario, methods)?;
-        let (points, prior_rows, prior_outline) = (
-            self.points.clone(),
-            self.prior_rows.clone(),
-            self.prior_outline.clone(),
-        );
-        let (dim, prior_residual) = (self.dim, self.prior_residual);
+        let points = self.points.clone();
+        let prior_rows = self.prior_rows.clone();
+        let prior_outline = self.prior_outline.clone();
+        let dim = self.dim;
+        let prior_residual = self.prior_residual;
         Ok(ScenarioContext {
             points,
             dim,
@@ -247,7 +247,8 @@ impl<T: Scalar> RunContext<T> {
         objective: impl Into<Arc<dyn Objective>>,
     ) -> Result<Self, DriverError> {
         let objective = objective.into();
-        let (dim, m) = (shared.dim, scenario.surrogate.features as usize);
+        let dim = shared.dim;
+        let m = scenario.surrogate.features as usize;
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, m)];
         let public = public_features(scenario, index);
         let map = public.draw(dim, m, &mut features)?;
@@ -260,7 +261,8 @@ impl<T: Scalar> RunContext<T> {
         }
         let optima = Arc::new(PerAgent::new(objective.agents()));
         let seed = RunSeed::new(scenario.seed, index);
-        let (features, feature_rows) = (Arc::new(features), Arc::new(feature_rows));
+        let features = Arc::new(features);
+        let feature_rows = Arc::new(feature_rows);
         Ok(RunContext {
             seed,
             index,
@@ -276,9 +278,13 @@ impl<T: Scalar> RunContext<T> {
     /// The same functions and features, with the shared part of another scenario whose agents hold
     /// the same prior beliefs.
     pub fn beside(&self, shared: Arc<ScenarioContext<T>>) -> Self {
-        let (objective, optima) = (self.objective.clone(), self.optima.clone());
-        let (features, feature_rows) = (self.features.clone(), self.feature_rows.clone());
-        let (seed, index, public) = (self.seed, self.index, self.public);
+        let objective = self.objective.clone();
+        let optima = self.optima.clone();
+        let features = self.features.clone();
+        let feature_rows = self.feature_rows.clone();
+        let seed = self.seed;
+        let index = self.index;
+        let public = self.public;
         RunContext {
             seed,
             index,
@@ -370,7 +376,8 @@ impl<T: Scalar> MethodContext<T> {
     ) -> Result<Self, DriverError> {
         let config = config(scenario, method)?;
         let workspace_bytes = workspace_bytes.unwrap_or(WORKSPACE_BYTES);
-        let (regions, shared) = (&config.parameters().regions, &run.shared);
+        let regions = &config.parameters().regions;
+        let shared = &run.shared;
         let region_of = shared
             .points
             .chunks_exact(shared.dim)
@@ -398,7 +405,8 @@ impl<T: Scalar> MethodContext<T> {
 
     /// The public context of the agents.
     pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
-        let (run, shared) = (&*self.run, &*self.run.shared);
+        let run = &*self.run;
+        let shared = &*self.run.shared;
         let count = self.config.parameters().feature_count as usize;
         let features = run.public.map(shared.dim, count, &run.features)?;
         let rows = Some(CandidateRows {
@@ -424,8 +432,10 @@ impl<T: Scalar> MethodContext<T> {
 impl<T> MethodContext<T> {
     /// The header of a frame of this run; its payload decides format and length.
     pub fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
-        let (deployment, config) = (self.deployment, self.config_id);
-        let (version, scalar) = (wire::VERSION, ScalarTag::F64);
+        let deployment = self.deployment;
+        let config = self.config_id;
+        let version = wire::VERSION;
+        let scalar = ScalarTag::F64;
         // A simulated link has one history and no restarts.
         Header {
             version,
@@ -457,8 +467,9 @@ impl<T> MethodContext<T> {
 /// The configuration that a method's name stands for: the scenario's numbers, with what the method
 /// changes.
 pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
-    let (federation, surrogate, privacy) =
-        (&scenario.federation, &scenario.surrogate, &scenario.privacy);
+    let federation = &scenario.federation;
+    let surrogate = &scenario.surrogate;
+    let privacy = &scenario.privacy;
     let whole = vec![1; federation.splits.len()];
     let parts = method.parts();
     let regions = Regions::new(if parts.split {

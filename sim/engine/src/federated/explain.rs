@@ -87,7 +87,8 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
                 })
                 .collect()
         };
-        let (one, two) = (of(false), of(true));
+        let one = of(false);
+        let two = of(true);
         if two.is_empty() {
             said.push("Not from the server: it sees the vectors of agents and is trusted.".into());
         } else {
@@ -104,10 +105,8 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
             }
         }
     }
-    let (open, alone) = (
-        names(scenario, Guarantee::None),
-        names(scenario, Guarantee::NothingReleased),
-    );
+    let open = names(scenario, Guarantee::None);
+    let alone = names(scenario, Guarantee::NothingReleased);
     if !open.is_empty() {
         said.push(format!("With {open}: nobody; what the server broadcasts carries no noise that protects anybody."));
         if scenario
@@ -146,7 +145,8 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
     ];
     said.extend(MEANING.map(ToOwned::to_owned));
     for group in paid_alike(scenario) {
-        let (names, of) = (joined(&group), scenario.of(group[0]));
+        let names = joined(&group);
+        let of = scenario.of(group[0]);
         if let Some(together) = of
             .prior
             .as_ref()
@@ -213,9 +213,11 @@ fn norms(scenario: &Scenario, group: &[Method]) -> String {
 
 /// ε of all releases by every accountant: of the sampled ones, then of the federated prior's.
 fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
-    let (p, mut said) = (&scenario.privacy, Vec::new());
+    let p = &scenario.privacy;
+    let mut said = Vec::new();
     for group in paid_alike(scenario) {
-        let (names, method) = (joined(&group), group[0]);
+        let names = joined(&group);
+        let method = group[0];
         let releases = scenario.planned(method);
         let (event, count) = spending(scenario, method, releases);
         for (name, what, mut accountant) in accountants(!method.samples()) {

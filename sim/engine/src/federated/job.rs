@@ -169,7 +169,8 @@ impl<'j, T: Scalar> Job<'j, T> {
             .methods()
             .try_for_each(|method| handed_in(customs, method).map(|_| ()))?;
         let objective = family.realize(run_seed(scenario, 0));
-        let (candidates, dim) = (objective.candidates(), objective.dim());
+        let candidates = objective.candidates();
+        let dim = objective.dim();
         if let Some(journal) = options
             .journal
             .as_deref()
@@ -284,7 +285,8 @@ impl<'j, T: Scalar> Job<'j, T> {
             return Ok(Context::Custom(Arc::new(context)));
         }
         if let Some(numbers) = prior.as_ref().filter(|_| method.is_prior()) {
-            let (shared, numbers) = (shared.clone(), numbers.clone());
+            let shared = shared.clone();
+            let numbers = numbers.clone();
             let context =
                 PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
             return Ok(Context::Prior(Arc::new(context)));

@@ -189,7 +189,8 @@ impl Serialize for JoinedLogs<'_> {
         let mut list =
             serializer.serialize_seq(Some(self.0.iter().map(|logs| logs.bytes()).sum()))?;
         for logs in &self.0 {
-            let (mut refused, mut given) = (None, 0);
+            let mut refused = None;
+            let mut given = 0;
             let taken = logs.each(&mut |bytes| {
                 given += bytes.len();
                 bytes

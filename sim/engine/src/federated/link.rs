@@ -151,7 +151,8 @@ impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
         for (agent, mut frame) in late {
             link.send(agent, &mut frame)?;
         }
-        let (counts, fate) = (FaultCounts::default(), (u32::MAX, Fate::default()));
+        let counts = FaultCounts::default();
+        let fate = (u32::MAX, Fate::default());
         Ok(Faulty {
             link,
             method,
@@ -328,7 +329,8 @@ mod tests {
     #[test]
     fn each_fault_does_to_a_wrapped_link_what_it_says() {
         let whole: Frames = (0..4).map(|agent| (agent, vec![0; 40])).collect();
-        let (all, none) = ([0, 1, 2, 3], FaultCounts::default());
+        let all = [0, 1, 2, 3];
+        let none = FaultCounts::default();
         let reached = |reach| vec![reach; 4];
         let plain = round(&[], &all, Vec::new());
         assert_eq!(

@@ -133,7 +133,8 @@ impl Model for Scenario {
 
     /// If no run is complete, the finished methods of the first run.
     fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError> {
-        let (mut shorter, all) = (self.clone(), self.federation.methods.len());
+        let mut shorter = self.clone();
+        let all = self.federation.methods.len();
         let runs = whole_runs(journal, self.runs, all)?;
         let parts = journal.finished_parts()?;
         shorter
@@ -353,7 +354,9 @@ fn run_in<T: Scalar>(
                 },
                 NonZeroU32::get,
             );
-            let (job, run_context, own) = (&job, &run_context, &own);
+            let job = &job;
+            let run_context = &run_context;
+            let own = &own;
             control.block_on(async {
                 let runs = own_runs.map(|index| async move {
                     let run = run_context(index)?;

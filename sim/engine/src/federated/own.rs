@@ -140,7 +140,8 @@ impl Own {
             (Some(Functions::Family(family)), _) => Ok(family.clone()),
             (Some(Functions::Asked(oracle)), ObjectiveConfig::Command(config)) => {
                 let answers = options.journal.as_deref().map(Journal::answers);
-                let (agents, data) = (self.scenario.federation.agents, options.data.as_deref());
+                let agents = self.scenario.federation.agents;
+                let data = options.data.as_deref();
                 Ok(Arc::new(Commands::asking(
                     config,
                     agents,

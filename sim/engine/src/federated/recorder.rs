@@ -47,10 +47,8 @@ impl Recorder {
         released: &[T],
     ) -> Result<(), DriverError> {
         partials.sort_by_key(|partial| partial.agents.start);
-        let (agents, round) = (
-            method.config.parameters().agents,
-            (self.0.regret.len() as u32).saturating_sub(1),
-        );
+        let agents = method.config.parameters().agents;
+        let round = (self.0.regret.len() as u32).saturating_sub(1);
         let (leaves, _) =
             blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
         self.0.digest = link(&self.0.digest, round, leaves.into_iter(), released);
@@ -86,10 +84,8 @@ impl Recorder {
         released: Option<(&[T], Counters)>,
     ) -> Result<(), DriverError> {
         partials.sort_by_key(|partial| partial.agents.start);
-        let (agents, rounds) = (
-            method.config.parameters().agents,
-            method.config.parameters().rounds,
-        );
+        let agents = method.config.parameters().agents;
+        let rounds = method.config.parameters().rounds;
         let round = self.0.regret.len() as u32;
         let (leaves, sum) =
             blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;

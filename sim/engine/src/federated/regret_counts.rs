@@ -111,7 +111,9 @@ impl TryFrom<Vec<(u32, u32)>> for RegretCounts {
     type Error = RegretCountsError;
 
     fn try_from(steps: Vec<(u32, u32)>) -> Result<Self, RegretCountsError> {
-        let (mut counts, mut last, mut all) = (steps, 0u32, 0u32);
+        let mut counts = steps;
+        let mut last = 0u32;
+        let mut all = 0u32;
         for (entry, (place, count)) in counts.iter_mut().enumerate() {
             let next = last
                 .checked_add(*place)
@@ -169,10 +171,8 @@ fn number(place: u32) -> f64 {
         INFINITE => f64::INFINITY * sign,
         NOT_A_NUMBER => f64::NAN,
         finite => {
-            let (decade, digits) = (
-                (finite - 1) / IN_A_DECADE,
-                (finite - 1) % IN_A_DECADE + IN_A_DECADE / 9,
-            );
+            let decade = (finite - 1) / IN_A_DECADE;
+            let digits = (finite - 1) % IN_A_DECADE + IN_A_DECADE / 9;
             let exponent = decade as i32 + EXPONENT_MIN - (DIGITS as i32 - 1);
             format!("{digits}e{exponent}")
                 .parse()
@@ -264,10 +264,8 @@ mod tests {
     #[test]
     fn a_regret_that_is_missing_is_seen() {
         let regrets = spread(6, 999);
-        let (all, fewer) = (
-            RegretCounts::of(&regrets),
-            RegretCounts::of(&regrets[..998]),
-        );
+        let all = RegretCounts::of(&regrets);
+        let fewer = RegretCounts::of(&regrets[..998]);
         assert_ne!(all, fewer);
         assert_eq!((all.count(), fewer.count()), (999, 998));
     }

@@ -203,7 +203,8 @@ fn cut<S: State>(
         all if whole.logs.len().is_multiple_of(all) => whole.logs.len() / all,
         _ => return Err(lacks(whole.first)),
     };
-    let (mut parts, mut logs) = (Vec::with_capacity(lots.len()), &whole.logs[..]);
+    let mut parts = Vec::with_capacity(lots.len());
+    let mut logs = &whole.logs[..];
     for lot in lots {
         let place = |agent: u32| agent.checked_sub(whole.first).map(|place| place as usize);
         let range = place(lot.start)

@@ -160,7 +160,9 @@ impl<M: Agents> AgentGroup for Shard<M> {
 
     fn advance(&mut self, order: &M::Order) -> Result<Partial, DriverError> {
         let method = self.method.clone();
-        let (base, view, call) = (method.base(), method.view()?, method.call(order));
+        let base = method.base();
+        let view = method.view()?;
+        let call = method.call(order);
         let mut numbers = Numbers::default();
         let collector = method.collector(order, self.arena.range(), &mut numbers)?;
         let door = Door::new(base, collector, call.upload_len);

@@ -48,8 +48,10 @@ mod tests {
 
     #[test]
     fn at_most_two_run_and_results_keep_their_order() {
-        let (running, most) = (Cell::new(0), Cell::new(0));
-        let (running, most) = (&running, &most);
+        let running = Cell::new(0);
+        let most = Cell::new(0);
+        let running = &running;
+        let most = &most;
         // Future i is pending i mod 4 times.
         let futures = (0..9u32).map(|i| async move {
             running.set(running.get() + 1);

@@ -58,10 +58,12 @@ impl<C: AgentGroup> Collective<C> for Pooled<'_, C> {
 
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         let of = C::enrolled(&self.context);
-        let (mut done, parts) = (0, self.shards.len());
+        let mut done = 0;
+        let parts = self.shards.len();
         let (sender, mut arrivals) = mpsc::unbounded_channel();
         for mut shard in std::mem::take(&mut self.shards) {
-            let (order, sender) = (order.clone(), sender.clone());
+            let order = order.clone();
+            let sender = sender.clone();
             self.pool.spawn(move || {
                 let partial = shard.advance(&order);
                 // The receiver is gone only if the execution was given up; then nobody misses the

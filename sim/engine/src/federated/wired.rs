@@ -241,7 +241,9 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
             } => {
                 let parts = shares(share.as_deref(), *source, ranges)?;
                 let terms = [terms.ridge, terms.clip_radius, terms.response].map(|x| x.to_f64());
-                let (round, release, weights) = (*round, *release, to_bytes(weights));
+                let round = *round;
+                let release = *release;
+                let weights = to_bytes(weights);
                 let noise_multiplier = *noise_multiplier;
                 let common = encode(&WiredPrior::Release {
                     round,
@@ -287,7 +289,9 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
                     },
                     from_bytes::<T, Arc<[T]>>(&weights)?,
                 );
-                let (share, source, last) = (None, SourceKind::Simulation, None);
+                let share = None;
+                let source = SourceKind::Simulation;
+                let last = None;
                 PriorOrder::Release {
                     round,
                     release,
@@ -323,7 +327,8 @@ impl<T: Scalar> Travels for Shard<CustomContext<T>> {
     type Common = CustomOrder;
 
     fn write(order: &CustomOrder, ranges: &[Range<u32>]) -> Result<EncodedOrder, RemoteError> {
-        let (round, collecting) = (order.round, order.collecting);
+        let round = order.round;
+        let collecting = order.collecting;
         let broadcast = order.broadcast.as_deref().map(to_bytes);
         let common = encode(&WiredCustom {
             round,

@@ -183,7 +183,9 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
         .has_headers(labelled)
         .from_reader(bytes.as_slice());
     let skip = usize::from(labelled);
-    let (mut numbers, mut columns, mut lines) = (Vec::new(), 0, Lines::new(&bytes));
+    let mut numbers = Vec::new();
+    let mut columns = 0;
+    let mut lines = Lines::new(&bytes);
     for record in reader.records() {
         let record = record.map_err(|error| at(format!(": {error}")))?;
         let line = record
@@ -194,7 +196,8 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
             match field.trim().parse::<f64>() {
                 Ok(x) if x.abs() <= 1e9 => numbers.push(x),
                 _ => {
-                    let (column, field) = (column + 1, Quoted(field));
+                    let column = column + 1;
+                    let field = Quoted(field);
                     return Err(at(format!(
                         ":{line}: column {column} is `{field}`; admissible: a number up to 1e9"
                     )));
@@ -211,7 +214,8 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
 /// The kernel is the covariance of z-scored `train` columns; f is the mean of each `test` column, a
 /// reward a random row.
 fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelError> {
-    let (columns, count) = (train.1, train.0.len() / train.1);
+    let columns = train.1;
+    let count = train.0.len() / train.1;
     let scored: Vec<Vec<f64>> = (0..columns)
         .map(|j| {
             let column: Vec<f64> = train.0.iter().skip(j).step_by(columns).copied().collect();
@@ -257,7 +261,8 @@ mod tests {
     /// degrees of freedom the tail beyond 5.841 is 0.0043.
     #[test]
     fn student_t_has_the_tail_of_three_degrees_of_freedom() {
-        let (n, mut stream) = (200_000, Stream::from_seed(6));
+        let n = 200_000;
+        let mut stream = Stream::from_seed(6);
         let far = (0..n)
             .filter(|_| student_t3(&mut stream).abs() > 5.841)
             .count();

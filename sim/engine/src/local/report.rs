@@ -27,7 +27,8 @@ const SPENT: &str = "epsilon_per_user";
 
 /// What is written for programs.
 pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
-    let (columns, kept) = (columns(scenario), curve_rounds(scenario.learning.rounds));
+    let columns = columns(scenario);
+    let kept = curve_rounds(scenario.learning.rounds);
     let points = runs.iter().flat_map(|run| {
         kept.iter()
             .copied()

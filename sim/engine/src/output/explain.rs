@@ -16,9 +16,13 @@ const NOT_PROTECTED: &[&str] = &[
 /// What is published, and what it tells.
 pub fn explain(scenario: &OutputScenario) -> Explanation {
     let has = |method| scenario.release.methods.contains(&method);
-    let (release, prior) = (&scenario.release, &scenario.prior);
-    let (records, range) = (scenario.objective.records(), range(&release.epsilons));
-    let (mut protected, mut relation, mut cost) = (Vec::new(), Vec::new(), Vec::new());
+    let release = &scenario.release;
+    let prior = &scenario.prior;
+    let records = scenario.objective.records();
+    let range = range(&release.epsilons);
+    let mut protected = Vec::new();
+    let mut relation = Vec::new();
+    let mut cost = Vec::new();
     if has(OutputMethod::WorstCase) {
         protected.push(format!(
             "With worst-case: each of the {records} records that the candidates are scored on is protected from every reader \

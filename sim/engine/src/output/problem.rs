@@ -90,7 +90,8 @@ impl Source {
     pub fn load(scenario: &OutputScenario) -> Result<Source, ModelError> {
         match &scenario.objective {
             OutputObjective::GpSample(sample) => {
-                let (kernel, lengthscale) = (scenario.prior.kernel, scenario.prior.lengthscale);
+                let kernel = scenario.prior.kernel;
+                let lengthscale = scenario.prior.lengthscale;
                 let kernel = KernelConfig {
                     kernel,
                     lengthscale,

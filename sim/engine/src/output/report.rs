@@ -154,7 +154,8 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
         .number("std. error", |row| row.error.map_or("–".to_owned(), error))
         .text("protection of one record", |row| protection(scenario, row));
     let has = |method| scenario.release.methods.contains(&method);
-    let (unit, records) = (scenario.objective.unit(), scenario.objective.records());
+    let unit = scenario.objective.unit();
+    let records = scenario.objective.records();
     let mut notes = vec![format!(
         "regret in {unit}: best candidate − published candidate; score error: published score (clamped to its \
          public range) against the best candidate's worth; mean of {} runs, {} releases each.",
@@ -204,7 +205,8 @@ fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
         .unwrap_or(0);
     let methods = (0..places).map(|place| {
         let own: Vec<&Published> = runs.iter().map(|run| &run.published[place]).collect();
-        let (method, epsilon) = (own[0].method, own[0].epsilon);
+        let method = own[0].method;
+        let epsilon = own[0].epsilon;
         let regrets: Vec<f64> = own.iter().map(|published| published.regret).collect();
         let errors: Vec<f64> = own.iter().filter_map(|published| published.error).collect();
         let error = (errors.len() == own.len()).then(|| Estimate::of(&errors).measure(ERROR));
@@ -230,10 +232,8 @@ fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
             ..MethodSummary::default()
         }
     });
-    let (candidates, records) = (
-        scenario.objective.candidates(),
-        scenario.objective.records(),
-    );
+    let candidates = scenario.objective.candidates();
+    let records = scenario.objective.records();
     let facts = [
         ("candidates", candidates.into()),
         ("records", records.into()),
@@ -297,10 +297,8 @@ fn ruler(epsilons: &[f64]) -> Ruler {
         .iter()
         .map(|epsilon| Scalar::ln(*epsilon))
         .collect();
-    let (from, to) = (
-        places.first().copied().unwrap_or(0.0),
-        places.last().copied().unwrap_or(0.0),
-    );
+    let from = places.first().copied().unwrap_or(0.0);
+    let to = places.last().copied().unwrap_or(0.0);
     let mut ticks: Vec<(f64, String)> = Vec::new();
     for (place, epsilon) in places.iter().zip(epsilons) {
         if ticks

@@ -103,12 +103,17 @@ fn tune(
     run: RunSeed,
 ) -> Result<Tuned, ModelError> {
     let prior = &scenario.prior;
-    let (rounds, variance) = (prior.rounds, prior.noise_std * prior.noise_std);
-    let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(rounds)]);
+    let rounds = prior.rounds;
+    let variance = prior.noise_std * prior.noise_std;
+    let mut state = TunerState::new();
+    let mut log = vec![0.0; log_len(rounds)];
     let mut workspace = vec![0.0; workspace_len(values.len() as u32, rounds)];
     let kernel = problem::kernel(scenario).map_err(ModelError::input)?;
-    let (points, dim) = (&source.points, source.dim);
-    let (state, log, workspace) = (&mut state, &mut log, &mut workspace);
+    let points = &source.points;
+    let dim = source.dim;
+    let state = &mut state;
+    let log = &mut log;
+    let workspace = &mut workspace;
     let mut tuner = Tuner::attach(
         kernel,
         variance,
@@ -121,7 +126,9 @@ fn tune(
         workspace,
     )
     .map_err(ModelError::input)?;
-    let (mut step, mut t, mut frame) = (TunerInput::Start, 0, Digest::default().frame());
+    let mut step = TunerInput::Start;
+    let mut t = 0;
+    let mut frame = Digest::default().frame();
     while let TunerOutput::Evaluate { candidate } = tuner.handle(step).map_err(ModelError::input)? {
         let noise: f64 = normal::draw(&mut run.stream(Party::World, Purpose::ObservationNoise, t));
         let value =
@@ -146,7 +153,8 @@ fn one(
     let seed = RunSeed::new(scenario.head.seed, run);
     let problem = source.realize(scenario, seed);
     let tuned = tune(scenario, source, &problem.values, seed)?;
-    let (prior, release) = (&scenario.prior, &scenario.release);
+    let prior = &scenario.prior;
+    let release = &scenario.release;
     let values = &problem.values;
     let best = maximum(values);
     let (low, high) = scenario.objective.score_range();
@@ -199,7 +207,8 @@ fn one(
                     } else {
                         None
                     };
-                    let (mut regret, mut error) = (0.0, 0.0);
+                    let mut regret = 0.0;
+                    let mut error = 0.0;
                     for _ in 0..release.draws {
                         let (candidate, score) = if let Some(mechanism) = &mechanism {
                             worst_case_release(mechanism, &problem, &mut noise)?
@@ -218,7 +227,8 @@ fn one(
                         error += (score - best).abs();
                     }
                     let draws = f64::from(release.draws);
-                    let (regret, error) = (regret / draws, Some(error / draws));
+                    let regret = regret / draws;
+                    let error = Some(error / draws);
                     published.push(Published {
                         method: *method,
                         epsilon: Some(*epsilon),
@@ -243,8 +253,9 @@ fn worst_case_release(
     noise: &mut Simulated,
 ) -> Result<(u32, f64), ModelError> {
     let count = problem.scores.len();
-    let (mut state, mut levels, mut order) =
-        (PublisherState::new(), vec![0; count], vec![0; count]);
+    let mut state = PublisherState::new();
+    let mut levels = vec![0; count];
+    let mut order = vec![0; count];
     let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order)
         .map_err(ModelError::input)?;
     for (candidate, score) in (0u32..).zip(&problem.scores) {

@@ -10,8 +10,11 @@ use super::table::scale;
 /// What leaves the curator, and what it tells.
 pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
     let has = |kind| scenario.modeler.methods.contains(&kind);
-    let (epsilon, delta) = (scenario.curator.epsilon, scenario.curator.delta);
-    let (mut protected, mut relation, mut cost) = (Vec::new(), Vec::new(), Vec::new());
+    let epsilon = scenario.curator.epsilon;
+    let delta = scenario.curator.delta;
+    let mut protected = Vec::new();
+    let mut relation = Vec::new();
+    let mut cost = Vec::new();
     if has(Kind::GaussianProjection) {
         protected.push(
             "With gaussian-projection: where each single row of inputs lies, up to a shift of length 1 in prepared units, \

@@ -208,11 +208,9 @@ impl Problem {
         run: RunSeed,
     ) -> Result<Vec<f64>, ModelError> {
         let mut source = Simulated::new(run.stream(Party::Server, Purpose::Release, 0));
-        let (mut state, mut pool, mut out) = (
-            CuratorState::new(),
-            vec![0; pool],
-            vec![0.0; self.rows() * out_dim],
-        );
+        let mut state = CuratorState::new();
+        let mut pool = vec![0; pool];
+        let mut out = vec![0.0; self.rows() * out_dim];
         let mut curator = Curator::attach(
             protection,
             &self.table,
@@ -263,7 +261,8 @@ impl Problem {
             StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance)
                 .map_err(ModelError::input)?;
         let first = [random_row(&config, run, 0)];
-        let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
+        let mut state = ModelerState::new();
+        let mut log = vec![0.0; log_len(&config)];
         let mut workspace = vec![0.0; workspace_len(&config)];
         let mut modeler = Modeler::attach(
             &config,
@@ -275,7 +274,9 @@ impl Problem {
             &mut workspace,
         )
         .map_err(ModelError::input)?;
-        let (mut queries, mut step, mut digest) = (Vec::new(), ModelerInput::Start, start);
+        let mut queries = Vec::new();
+        let mut step = ModelerInput::Start;
+        let mut digest = start;
         let std = Scalar::sqrt(self.observation_variance);
         while let ModelerOutput::Query { row } = modeler.handle(step).map_err(ModelError::input)? {
             let number = queries.len() as u32;

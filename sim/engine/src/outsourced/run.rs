@@ -52,7 +52,8 @@ impl Compared {
     }
 
     fn method(&self, scenario: &OutsourcedScenario) -> Method {
-        let (epsilon, delta) = (scenario.curator.epsilon, scenario.curator.delta);
+        let epsilon = scenario.curator.epsilon;
+        let delta = scenario.curator.delta;
         match self.kind {
             Kind::GpUcb => Method::Plain,
             Kind::Random => Method::Random,

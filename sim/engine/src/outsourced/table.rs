@@ -59,7 +59,9 @@ impl Source {
     /// asked for.
     pub fn load(scenario: &OutsourcedScenario, data: Option<&Path>) -> Result<Source, ModelError> {
         let modeler = &scenario.modeler;
-        let (mut observation_variance, mut sign, mut moved) = (0.0, 1.0, 0);
+        let mut observation_variance = 0.0;
+        let mut sign = 1.0;
+        let mut moved = 0;
         let (mut table, ranges, values) = match &scenario.objective {
             OutsourcedObjective::GpSample(sample) => {
                 let config =
@@ -197,7 +199,8 @@ fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ObjectiveError> {
     for row in rows.iter() {
         let mut outside = false;
         for (j, place) in inputs.iter().enumerate() {
-            let (x, [low, high]) = (any(&row, *place)?, columns.input_ranges[j]);
+            let x = any(&row, *place)?;
+            let [low, high] = columns.input_ranges[j];
             outside |= !(low..=high).contains(&x);
             let x = x.clamp(low, high);
             found.inputs.push(if logs[j] { Scalar::ln(x) } else { x });

@@ -94,7 +94,8 @@ fn same(folder: &Path, there: &str, here: &str) -> Result<(), JournalError> {
 
 /// The first few lines in which two scenarios differ.
 pub fn difference(there: &str, here: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (there.lines().collect(), here.lines().collect());
+    let old: Vec<&str> = there.lines().collect();
+    let new: Vec<&str> = here.lines().collect();
     let gone = old
         .iter()
         .filter(|line| !new.contains(line))
@@ -304,7 +305,8 @@ impl Journal {
     }
 
     fn checkpoints(&self, part: &str) -> Result<Vec<(u64, PathBuf)>, JournalError> {
-        let (prefix, suffix) = (format!("{part}."), format!(".{CHECKPOINT}"));
+        let prefix = format!("{part}.");
+        let suffix = format!(".{CHECKPOINT}");
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
             let path = entry.map_err(io_at(&self.folder))?.path();

@@ -80,10 +80,8 @@ pub fn note(text: &str) {
 
 /// Reports that the results are there, in a folder if there is one.
 pub fn done(out: Option<&std::path::Path>, digest: Option<&str>) {
-    let (seconds, out) = (
-        elapsed().as_secs_f64(),
-        out.map(|path| path.display().to_string()),
-    );
+    let seconds = elapsed().as_secs_f64();
+    let out = out.map(|path| path.display().to_string());
     match (Log::chosen(), &out) {
         (Log::Json, _) => Line {
             event: "done",

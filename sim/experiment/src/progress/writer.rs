@@ -81,10 +81,8 @@ impl ProgressWriter {
             last: Mutex::new(last),
         });
         if log == Log::Json {
-            let (version, total) = (
-                Some(env!("CARGO_PKG_VERSION")),
-                Some(total).filter(|total| *total > 0),
-            );
+            let version = Some(env!("CARGO_PKG_VERSION"));
+            let total = Some(total).filter(|total| *total > 0);
             let unit = Some(unit);
             Line {
                 event: "start",
@@ -326,7 +324,8 @@ impl Shared {
 
     /// Rate in units a second, and the seconds left.
     fn rate(&self, last: &Last) -> Option<(f64, f64)> {
-        let (done, total) = (self.done.load(Ordering::Relaxed), self.total);
+        let done = self.done.load(Ordering::Relaxed);
+        let total = self.total;
         let here = done.saturating_sub(last.found);
         let rate = here as f64 / self.start.elapsed().as_secs_f64();
         (here > 0 && rate > 0.0).then(|| (rate, total.saturating_sub(done) as f64 / rate))
@@ -372,7 +371,8 @@ impl Shared {
         while !self.ended.load(Ordering::Relaxed) {
             std::thread::park_timeout(Duration::from_secs(1));
             let mut last = self.last();
-            let (now, spoken) = (Instant::now(), last.written.unwrap_or(self.start));
+            let now = Instant::now();
+            let spoken = last.written.unwrap_or(self.start);
             if now - spoken < every || self.ended.load(Ordering::Relaxed) {
                 continue;
             }

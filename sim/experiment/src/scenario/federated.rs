@@ -256,7 +256,8 @@ impl Scenario {
 
     /// The keys that scenarios of all trust models have.
     pub fn head(&self) -> Head {
-        let (name, description) = (self.name.clone(), self.description.clone());
+        let name = self.name.clone();
+        let description = self.description.clone();
         Head {
             trust: "federated".to_owned(),
             name,
@@ -441,7 +442,8 @@ impl Scenario {
     /// or above the 1/(10 N) of a real federation. A mechanism that publishes all data of one
     /// random agent has δ = 1/N.
     pub fn cautions(&self) -> Vec<String> {
-        let (agents, mut said) = (f64::from(self.federation.agents), Vec::new());
+        let agents = f64::from(self.federation.agents);
+        let mut said = Vec::new();
         for method in self.private_methods() {
             let delta = self.of(method).privacy.delta;
             let sentence = format!(

@@ -86,6 +86,7 @@ impl FedhpoConfig {
 /// Splits `column=value` into column and value.
 fn split_condition(text: &str) -> Option<(&str, &str)> {
     let (column, value) = text.split_once('=')?;
-    let (column, value) = (column.trim(), value.trim());
+    let column = column.trim();
+    let value = value.trim();
     (!column.is_empty() && !value.is_empty()).then_some((column, value))
 }

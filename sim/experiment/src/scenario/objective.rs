@@ -70,7 +70,9 @@ keys! {
 impl GpSampleConfig {
     /// One function for all agents, seen without noise.
     pub fn plain(dim: usize, points_per_axis: u32, kernel: KernelConfig) -> Self {
-        let (noise_variance, perturbation, differences) = (0.0, 0.0, Differences::NONE);
+        let noise_variance = 0.0;
+        let perturbation = 0.0;
+        let differences = Differences::NONE;
         GpSampleConfig {
             dim,
             points_per_axis,

@@ -169,7 +169,8 @@ impl<S: Serialize> OwnMethod<S> {
         );
         let scenario =
             read(Section::root(table), method).map_err(|problem| blamed(problem, &path, &set))?;
-        let (own, all) = (flat(&written(&scenario)), flat(&written(whole)));
+        let own = flat(&written(&scenario));
+        let all = flat(&written(whole));
         let common = |key: &str| {
             COMMON
                 .iter()

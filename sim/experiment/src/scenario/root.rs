@@ -131,7 +131,8 @@ fn line_at(text: &str, offset: usize) -> usize {
 /// Line of a dotted key, or of its deepest section in the text.
 fn line_of(text: &str, path: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
-    let (mut table, mut found) = (root.get_ref(), None);
+    let mut table = root.get_ref();
+    let mut found = None;
     let mut rest = path;
     while !rest.is_empty() {
         // A name in quotes may have dots.

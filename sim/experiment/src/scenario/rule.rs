@@ -177,7 +177,8 @@ impl Rule {
 
     /// The admissible values in words, for a refusal.
     pub fn admissible(&self) -> String {
-        let (range, many) = (self.range("\""), self.list.is_some());
+        let range = self.range("\"");
+        let many = self.list.is_some();
         let said = match self.item {
             Item::Number { open: false, .. } if many => format!("numbers from {range}"),
             Item::Number { open: false, .. } => format!("a number from {range}"),

@@ -25,7 +25,8 @@ impl SectionTables {
             }
             text.push_str("\n| key | range | default | meaning |\n|---|---|---|---|\n");
             for key in &table.keys {
-                let (range, default) = (key.rule.brief(), key.default_in("`"));
+                let range = key.rule.brief();
+                let default = key.default_in("`");
                 let _ = writeln!(
                     text,
                     "| `{}` | {range} | {default} | {} |",

@@ -8,7 +8,8 @@
 pub fn auc(scores: &[f64], positive: &[bool]) -> f64 {
     let mut order: Vec<usize> = (0..scores.len().min(positive.len())).collect();
     order.sort_by(|a, b| scores[*a].total_cmp(&scores[*b]));
-    let (mut positives, mut ranks) = (0.0, 0.0);
+    let mut positives = 0.0;
+    let mut ranks = 0.0;
     let mut start = 0;
     while start < order.len() {
         let tied = order[start..]

@@ -103,7 +103,8 @@ impl Commands {
                 Answers::open(path, config, agents, &places)
             },
         )?;
-        let (config, answers) = (config.clone(), Mutex::new(kept));
+        let config = config.clone();
+        let answers = Mutex::new(kept);
         let answered = Condvar::new();
         Ok(Commands(Arc::new(Shared {
             config,
@@ -126,7 +127,8 @@ pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveE
         .iter()
         .map(|name| rows.column(name))
         .collect::<Result<Vec<_>, _>>()?;
-    let (mut lines, seen) = (Vec::new(), columns[columns.len() - 2]);
+    let mut lines = Vec::new();
+    let seen = columns[columns.len() - 2];
     for row in rows.iter() {
         let agent = row.number(columns[0], |x| x >= 0.0, "the number of an agent")? as u64;
         let observation = row.number(seen, |x| x >= 0.0, "the number of an observation")? as u64;
@@ -155,7 +157,8 @@ pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveE
 /// **Errors**: as [`ordered`].
 pub fn values(path: &Path) -> Result<Vec<f64>, ObjectiveError> {
     let rows = Rows::parse(path, &whole_lines(path)?)?;
-    let (seen, value) = (rows.column("observation")?, rows.column("value")?);
+    let seen = rows.column("observation")?;
+    let value = rows.column("value")?;
     let counted = rows.iter().filter(|row| row.text(seen) == "0");
     counted
         .map(|row| row.number(value, |x| x.abs() <= 1e12, "a number up to 1e12"))

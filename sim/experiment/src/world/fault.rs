@@ -134,15 +134,15 @@ impl FaultPlan {
         let c = &self.config;
         let mut coins = self.coins(seed, agent, round);
         let mut coin = |probability: f64| coins.unit::<f64>() < probability;
-        let (dropout, _crash) = (coin(c.dropout), coin(c.crash));
-        let (late, lost, broadcast_lost) =
-            (coin(c.straggler), coin(c.loss), coin(c.broadcast_loss));
-        let (duplicate, corrupt, oversize, held) = (
-            coin(c.duplicate),
-            coin(c.corrupt),
-            coin(c.oversize),
-            coin(c.reorder),
-        );
+        let dropout = coin(c.dropout);
+        let _crash = coin(c.crash);
+        let late = coin(c.straggler);
+        let lost = coin(c.loss);
+        let broadcast_lost = coin(c.broadcast_loss);
+        let duplicate = coin(c.duplicate);
+        let corrupt = coin(c.corrupt);
+        let oversize = coin(c.oversize);
+        let held = coin(c.reorder);
         let flip = corrupt.then(|| (coins.word() >> 40) as u32);
         let absent = round > 0
             && (dropout
@@ -181,7 +181,8 @@ impl FaultPlan {
         self.config.crash > 0.0
             && (round.saturating_sub(last - 1).max(1)..=round).any(|r| {
                 let mut coins = self.coins(seed, agent, r);
-                let (_dropout, crash): (f64, f64) = (coins.unit(), coins.unit());
+                let _dropout: f64 = coins.unit();
+                let crash: f64 = coins.unit();
                 crash < self.config.crash
             })
     }
@@ -249,7 +250,8 @@ fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>
         if agent >= agents {
             return Err(error(line, format!("agent {agent} is not in 0..{agents}")));
         }
-        let (from, to) = (field(1, "from", "a round")?, field(2, "to", "a round")?);
+        let from = field(1, "from", "a round")?;
+        let to = field(2, "to", "a round")?;
         if from > to {
             return Err(error(line, format!("from {from} is after to {to}")));
         }
@@ -284,10 +286,8 @@ mod tests {
         let z = |count: usize, p: f64| {
             (count as f64 - p * f64::from(n)) / (f64::from(n) * p * (1.0 - p)).sqrt()
         };
-        let (absent, late) = (
-            fates.iter().filter(|f| f.absent).count(),
-            fates.iter().filter(|f| f.late).count(),
-        );
+        let absent = fates.iter().filter(|f| f.absent).count();
+        let late = fates.iter().filter(|f| f.late).count();
         assert!(z(absent, 0.3).abs() < 4.0 && z(late, 0.1).abs() < 4.0);
         assert!(z(absent, 0.32).abs() > 4.0);
         assert!(

@@ -194,7 +194,8 @@ fn by_rounds<'r>(
     settings: &'r [Vec<Setting>],
     agent: impl Fn(&Row<'r>) -> Cow<'r, str>,
 ) -> Result<Vec<Training<'r>>, ObjectiveError> {
-    let (round, metric) = (rows.column(ROUND)?, rows.column(&config.metric)?);
+    let round = rows.column(ROUND)?;
+    let metric = rows.column(&config.metric)?;
     let selected_by = config
         .selected_by
         .as_ref()
@@ -269,7 +270,8 @@ impl<'t> Told<'t> {
         row: &Row<'_>,
         column: usize,
     ) -> Result<Self, ObjectiveError> {
-        let (path, line) = (rows.path(), row.line());
+        let path = rows.path();
+        let line = row.line();
         let wrong = |error| ObjectiveError::Literal {
             path: path.to_owned(),
             line,
@@ -336,7 +338,9 @@ impl<'t> Told<'t> {
         found: String,
         admissible: &str,
     ) -> ObjectiveError {
-        let (path, entry, admissible) = (path.to_owned(), entry.to_owned(), admissible.to_owned());
+        let path = path.to_owned();
+        let entry = entry.to_owned();
+        let admissible = admissible.to_owned();
         ObjectiveError::Entry {
             path,
             line,

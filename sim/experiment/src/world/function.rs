@@ -66,7 +66,8 @@ impl Shared {
     /// 1 the scale.
     fn values(&self, run: RunSeed, agent: u32) -> Vec<f64> {
         let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
-        let (mut moved, mut scaled) = (stream(0), stream(1));
+        let mut moved = stream(0);
+        let mut scaled = stream(1);
         let symmetric = |width: f64, unit: f64| width * (2.0 * unit - 1.0);
         let shift: Vec<f64> = (0..self.dim)
             .map(|_| symmetric(self.shift, moved.unit()))
@@ -148,7 +149,9 @@ mod tests {
 
     #[test]
     fn agents_differ_by_shift_and_scale_alone() {
-        let (same, scaled, moved) = (realized(0.0, 0.0), realized(0.0, 0.3), realized(0.05, 0.0));
+        let same = realized(0.0, 0.0);
+        let scaled = realized(0.0, 0.3);
+        let moved = realized(0.05, 0.0);
         let mut factors = Vec::new();
         for agent in 0..40 {
             assert_eq!(

@@ -113,7 +113,8 @@ impl GpSamples {
         agents: u32,
         rank_max: usize,
     ) -> Result<Self, ObjectiveError> {
-        let (dim, differences) = (config.dim, config.differences);
+        let dim = config.dim;
+        let differences = config.differences;
         let points = grid(config.points_per_axis, dim);
         let own = KernelConfig {
             kernel: config.kernel.kernel,
@@ -266,7 +267,8 @@ mod tests {
     fn draws_have_the_kernel_as_covariance_and_the_test_can_fail() {
         let config = config(Stationary::SquaredExponential, 16, 1);
         let family = GpSamples::new(&config, 1).unwrap();
-        let (i, j) = (3, 6);
+        let i = 3;
+        let j = 6;
         let kernel = config.kernel.build::<f64>().unwrap();
         let truth = kernel.covariance(&[3.0 / 15.0], &[6.0 / 15.0]);
         let mut sum = 0.0;
@@ -332,7 +334,8 @@ mod tests {
                 .unwrap()
                 .realize(RunSeed::new(4, 2))
         };
-        let (common, at) = (draw(Differences::NONE), 7);
+        let common = draw(Differences::NONE);
+        let at = 7;
         let f = common.value(0, at);
         assert!((0..agents).all(|agent| common.value(agent, at) == f));
         let share = |count: usize| count as f64 / f64::from(agents);

@@ -126,10 +126,8 @@ impl Oracle for Programs {
     /// Asks a program, which is started again after each failure but one: saying more than it was
     /// asked for.
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
-        let (question, time_max) = (
-            question.to_string(),
-            Duration::from_secs_f64(self.config.time_limit),
-        );
+        let question = question.to_string();
+        let time_max = Duration::from_secs_f64(self.config.time_limit);
         let mut tries = 0;
         loop {
             tries += 1;

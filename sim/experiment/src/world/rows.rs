@@ -79,7 +79,8 @@ impl Rows {
                 message,
             });
         }
-        let (mut records, mut lines) = (Vec::new(), Lines::new(bytes));
+        let mut records = Vec::new();
+        let mut lines = Lines::new(bytes);
         for record in reader.records() {
             let record = record.map_err(|error| malformed(0, error))?;
             records.push((

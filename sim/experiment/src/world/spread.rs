@@ -43,7 +43,9 @@ impl Spread {
     ///
     /// **Numerics**: Welford's recurrence, which does not cancel.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let (mut count, mut mean, mut squares) = (0u64, 0.0, 0.0);
+        let mut count = 0u64;
+        let mut mean = 0.0;
+        let mut squares = 0.0;
         for value in values {
             count += 1;
             let from = value - mean;
@@ -145,9 +147,12 @@ pub fn doubts(scenario: &Scenario, found: &Spread) -> Vec<String> {
 
 fn doubt(scenario: &Scenario, found: &Spread) -> Option<String> {
     let (noise, goal) = own(&scenario.objective)?;
-    let (constant, surrogate) = (scenario.federation.constant, &scenario.surrogate);
-    let (signal, assumed) = (surrogate.kernel.signal_variance, surrogate.noise_variance);
-    let (prior, seen) = ((signal + assumed).sqrt(), (found.variance + noise).sqrt());
+    let constant = scenario.federation.constant;
+    let surrogate = &scenario.surrogate;
+    let signal = surrogate.kernel.signal_variance;
+    let assumed = surrogate.noise_variance;
+    let prior = (signal + assumed).sqrt();
+    let seen = (found.variance + noise).sqrt();
     let far = (found.mean - constant).abs() / prior > MEAN_MAX;
     let ratio = seen / prior;
     if !far && (RATIO_MAX.recip()..=RATIO_MAX).contains(&ratio) {

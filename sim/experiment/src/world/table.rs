@@ -98,7 +98,8 @@ impl Table {
     pub fn new(config: &TableConfig, agents: u32, path: &Path) -> Result<Self, ObjectiveError> {
         let rows = Rows::read(path)?;
         rows.check_digest("objective.digest", rows.digest(), config.digest.as_deref())?;
-        let (agent, value) = (rows.column("agent")?, rows.column("value")?);
+        let agent = rows.column("agent")?;
+        let value = rows.column("value")?;
         let settings = space::of_rows(&config.space, &rows, rows.iter())?;
         let cells = rows.iter().zip(&settings).map(|(row, setting)| Cell {
             row,
@@ -144,16 +145,12 @@ impl Table {
         if !(2..=CANDIDATES_MAX).contains(&count) {
             return Err(rows.count_error(count, "2 to 20000 different settings of the inputs"));
         }
-        let (mut values, mut lines) = (
-            vec![f64::NAN; agents_found * count],
-            vec![0; agents_found * count],
-        );
+        let mut values = vec![f64::NAN; agents_found * count];
+        let mut lines = vec![0; agents_found * count];
         let sign = shape.goal.sign();
         for (number, cell) in cells.iter().enumerate() {
-            let (place, line) = (
-                agent_of[number] * count + candidate_of[number],
-                cell.row.line(),
-            );
+            let place = agent_of[number] * count + candidate_of[number];
+            let line = cell.row.line();
             let value = value(cell, number)?;
             if !values[place].is_nan() {
                 let again = format!(

@@ -234,7 +234,8 @@ impl Objective for Tuned {
         &self.0.points
     }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
-        let (agent, candidate) = (agent as usize, candidate as usize);
+        let agent = agent as usize;
+        let candidate = candidate as usize;
         *self.0.known[agent * (self.0.points.len() / 2) + candidate].get_or_init(|| {
             let (cost, gamma) = cost_and_gamma(&self.0.points[2 * candidate..]);
             self.0.machines[agent].auc(cost, gamma)

@@ -94,10 +94,8 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<T
     }
     let kind = said("objective", "kind").unwrap_or_default();
     let shipped = said("objective", "shipped").is_some_and(|shipped| shipped != "false");
-    let (agents, digest) = (
-        missing("federation", "agents"),
-        missing("objective", "digest"),
-    );
+    let agents = missing("federation", "agents");
+    let digest = missing("objective", "digest");
     match kind.as_str() {
         "csv" if digest => return digest_of("digest"),
         "table" | "fedhpo" if !shipped && (agents || digest) => {}

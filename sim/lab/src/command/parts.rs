@@ -25,7 +25,9 @@ pub fn run(
     let Some(begun) = single::begin(path, resume, part, model, options.data.as_deref())? else {
         return complete(path, part);
     };
-    let (head, told, mark) = (model.head(), model.jobs(), &begun.mark);
+    let head = model.head();
+    let told = model.jobs();
+    let mark = &begun.mark;
     let total = told.count / mark.jobs_in_all * mark.jobs;
     let mut writer = ProgressWriter::new("run", &head.name, told.unit, total);
     let result = single::execute(begun, model, options, &writer);

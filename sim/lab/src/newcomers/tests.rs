@@ -65,7 +65,8 @@ fn own_units_cost_at_most_three_percent() {
             .map(|repetition| repetition.summed(Origin::Studies))
             .sum::<f64>()
     };
-    let (own, common) = (summed(true), summed(false));
+    let own = summed(true);
+    let common = summed(false);
     assert!(own <= 1.03 * common, "{own} in own units, {common} in one");
     // Not the same studies twice.
     let parties: Vec<usize> = (0..5).collect();
@@ -100,7 +101,8 @@ fn contributors_go_on_with_the_file_that_they_made() {
         })
         .unwrap()
     };
-    let (all, noisy) = (of(2.0, 2), of(0.02, 2));
+    let all = of(2.0, 2);
+    let noisy = of(0.02, 2);
     for (clear, noisy) in all.iter().zip(&noisy) {
         assert_eq!(clear.alone, noisy.alone);
         assert!(

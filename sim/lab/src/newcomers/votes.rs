@@ -147,7 +147,8 @@ fn smoothed(
     signal: f64,
 ) -> Result<Smoothed, NewcomersError> {
     let ratio = (signal / multiplier) * (signal / multiplier);
-    let (mut factor, mut b) = (vec![0.0; packed_len(m)], vec![0.0; m]);
+    let mut factor = vec![0.0; packed_len(m)];
+    let mut b = vec![0.0; m];
     for (row, count) in rows.chunks_exact(m).zip(counts) {
         axpy(signal / (multiplier * multiplier) * count, row, &mut b);
         (0..m).for_each(|i| axpy(ratio * row[i], &row[..=i], lower::row_mut(&mut factor, i)));

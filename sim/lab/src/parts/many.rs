@@ -49,20 +49,19 @@ impl Layout {
     ///
     /// **Errors**: a scenario that is refused or cannot be cut.
     pub fn new(plan: &Plan, part: Part) -> Result<Self, PartError> {
-        let (mut layout, mut first) = (
-            Layout {
-                scenario: String::new(),
-                unit: "jobs",
-                pieces: Vec::new(),
-            },
-            0,
-        );
+        let mut layout = Layout {
+            scenario: String::new(),
+            unit: "jobs",
+            pieces: Vec::new(),
+        };
+        let mut first = 0;
         let points = plan.points();
         for cell in points.chunks(plan.seeds.len().max(1)) {
             // The seed decides nothing of this.
             let model = plan.load(&cell[0])?;
             mark::divisible(&*model)?;
-            let (head, told) = (model.head(), model.jobs());
+            let head = model.head();
+            let told = model.jobs();
             (layout.scenario, layout.unit) = (head.name, told.unit);
             let jobs = u64::from(head.runs) * model.work().len() as u64;
             for point in cell {
@@ -137,7 +136,8 @@ pub fn execute(
     options: &Options,
     writer: &ProgressWriter,
 ) -> Result<Mark, PartError> {
-    let (plan, points) = (&begun.folder.plan, begun.folder.plan.points());
+    let plan = &begun.folder.plan;
+    let points = begun.folder.plan.points();
     let pool = pool(options.threads).map_err(SweepError::Threads)?;
     let jobs: Vec<usize> = begun
         .layout

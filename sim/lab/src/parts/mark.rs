@@ -187,7 +187,8 @@ impl Mark {
             }
             return self.write(folder).map(|()| false);
         };
-        let (path, part) = (folder.to_owned(), there.part());
+        let path = folder.to_owned();
+        let part = there.part();
         if there.version != self.version {
             return Err(PartError::Version {
                 path,

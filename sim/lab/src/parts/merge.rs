@@ -40,7 +40,8 @@ impl Whole {
             })?;
             let part = mark.part();
             if mark.version != mark::VERSION {
-                let (path, there) = (path.clone(), mark.version);
+                let path = path.clone();
+                let there = mark.version;
                 return Err(PartError::Version {
                     path,
                     part,
@@ -109,7 +110,8 @@ impl Whole {
     /// **Errors**: a scenario that cannot be read.
     pub fn model(&self) -> Result<Box<dyn Model>, PartError> {
         let first = &self.parts[0].0;
-        let (text, source) = (Journal::scenario(first)?, Journal::scenario_file(first));
+        let text = Journal::scenario(first)?;
+        let source = Journal::scenario_file(first);
         model::parse(&source.display().to_string(), &text, &[]).map_err(|error| {
             PartError::Damaged {
                 path: source,
@@ -200,7 +202,8 @@ impl Whole {
 
 /// The difference between the executions of two parts; `None` if both belong to the same one.
 fn differs(first: (&Path, &Mark), other: (&Path, &Mark)) -> Result<Option<String>, PartError> {
-    let ((first, known), (path, mark)) = (first, other);
+    let (first, known) = first;
+    let (path, mark) = other;
     if known.kind != mark.kind {
         return Ok(Some("one is of a run, the other of a sweep".into()));
     }
@@ -208,10 +211,8 @@ fn differs(first: (&Path, &Mark), other: (&Path, &Mark)) -> Result<Option<String
         let said = match known.kind {
             Kind::Run => difference(&Journal::scenario(first)?, &Journal::scenario(path)?),
             Kind::Sweep => {
-                let (there, here) = (
-                    SweepFolder::open(first)?.plan,
-                    SweepFolder::open(path)?.plan,
-                );
+                let there = SweepFolder::open(first)?.plan;
+                let here = SweepFolder::open(path)?.plan;
                 sweep::folder::difference(&there, &here).unwrap_or_default()
             }
         };

@@ -57,7 +57,8 @@ pub fn differences<'c>(
     cells: impl Iterator<Item = (&'c [String], Vec<&'c str>, Vec<&'c Compared>)>,
     reference: &str,
 ) -> Vec<PairedCell> {
-    let (mut places, mut pairs) = (Vec::new(), Vec::new());
+    let mut places = Vec::new();
+    let mut pairs = Vec::new();
     for (values, methods, folders) in cells {
         let by = folders
             .first()

@@ -240,7 +240,8 @@ impl SweepFolder {
         let points = self.plan.points();
         let mut entries = Vec::with_capacity(points.len());
         let mut head = None;
-        let (mut runs, mut kept) = (0, Vec::new());
+        let mut runs = 0;
+        let mut kept = Vec::new();
         for point in &points {
             // The seed decides nothing of this.
             if point.number % self.plan.seeds.len() == 0 {
@@ -253,7 +254,8 @@ impl SweepFolder {
             entries.push(Entry::waiting(&self.plan, point, runs));
         }
         let (scenario, description, trust) = head.unwrap_or_default();
-        let (axes, seeds) = (self.plan.axes.clone(), self.plan.seeds.clone());
+        let axes = self.plan.axes.clone();
+        let seeds = self.plan.seeds.clone();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let noise = sordino_experiment::record::noise();
         Ok(Index {
@@ -302,7 +304,8 @@ impl SweepFolder {
 
     /// Drops the state: the index holds everything.
     pub fn complete(&self) -> Result<(), SweepError> {
-        let (state, dropped) = (self.path.join(STATE), self.path.join(DROPPED));
+        let state = self.path.join(STATE);
+        let dropped = self.path.join(DROPPED);
         let _ = fs::remove_dir_all(&dropped);
         match fs::rename(&state, &dropped) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -422,7 +425,8 @@ pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
         all.map(|line| sordino_experiment::text::Quoted(&line).to_string())
             .collect()
     };
-    let (old, new) = (lines(there), lines(here));
+    let old = lines(there);
+    let new = lines(here);
     if there.scenario == here.scenario && there.axes == here.axes && there.seeds == here.seeds {
         return None;
     }

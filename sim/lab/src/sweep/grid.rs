@@ -134,7 +134,10 @@ impl Axis {
 
 /// The parts between commas that are not inside brackets, braces or quotes.
 fn pieces(text: &str) -> Vec<Range<usize>> {
-    let (mut depth, mut quote, mut start, mut pieces) = (0i32, None, 0, Vec::new());
+    let mut depth = 0i32;
+    let mut quote = None;
+    let mut start = 0;
+    let mut pieces = Vec::new();
     for (at, c) in text.char_indices() {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
@@ -279,10 +282,8 @@ impl Plan {
     }
 
     fn point(&self, number: usize) -> Point {
-        let (mut rest, seed) = (
-            number / self.seeds.len(),
-            self.seeds[number % self.seeds.len()],
-        );
+        let mut rest = number / self.seeds.len();
+        let seed = self.seeds[number % self.seeds.len()];
         let mut values: Vec<String> = Vec::new();
         for axis in self.axes.iter().rev() {
             values.push(axis.values[rest % axis.values.len()].clone());

@@ -431,7 +431,8 @@ fn pooled(done: &[&Entry], i: usize) -> Pooled {
         let squares: f64 = of
             .iter()
             .map(|(n, part)| {
-                let (error, off) = (part.standard_error.unwrap_or(0.0), part.mean - mean);
+                let error = part.standard_error.unwrap_or(0.0);
+                let off = part.mean - mean;
                 (n - 1.0) * n * error * error + n * off * off
             })
             .sum();
@@ -460,7 +461,8 @@ mod tests {
 
     #[test]
     fn pooling_is_the_estimate_of_the_joined_list() {
-        let (a, b) = ([1.0, 4.0, 2.0], [7.0, 9.0, 8.5]);
+        let a = [1.0, 4.0, 2.0];
+        let b = [7.0, 9.0, 8.5];
         let entry = |values: &[f64], epsilon| {
             let estimate = Estimate::of(values);
             let measure = estimate.measure("m");
@@ -485,7 +487,8 @@ mod tests {
                 compared: None,
             }
         };
-        let (first, second) = (entry(&a, Some(1.0)), entry(&b, Some(2.0)));
+        let first = entry(&a, Some(1.0));
+        let second = entry(&b, Some(2.0));
         let joined = Estimate::of(&[a, b].concat());
         let pooled = pooled(&[&first, &second], 0);
         let measure = pooled.summary.measure("m").unwrap();

@@ -142,7 +142,8 @@ pub(super) fn picture(index: &Index) -> Option<Picture> {
         .paired
         .iter()
         .find(|cell| cell.difference.half_width.is_some())?;
-    let (by, reference) = (&first.compared_by, &first.difference.second);
+    let by = &first.compared_by;
+    let reference = &first.difference.second;
     let looks = looks(index, &cells);
     let curve = |name: &str, places: &[(usize, &Vec<String>)]| {
         let point = |(at, values): &(usize, &Vec<String>)| {

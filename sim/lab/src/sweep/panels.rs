@@ -50,10 +50,8 @@ impl Positions {
             .iter()
             .map(|value| value.parse().ok().filter(|x: &f64| x.is_finite()))
             .collect();
-        let (mut logarithmic, mut places) = (
-            false,
-            (0..axis.values.len()).map(|i| i as f64).collect::<Vec<_>>(),
-        );
+        let mut logarithmic = false;
+        let mut places = (0..axis.values.len()).map(|i| i as f64).collect::<Vec<_>>();
         if let Some(numbers) = numbers {
             let (low, high) = extremes(&numbers);
             logarithmic = low > 0.0 && high > 8.0 * low;

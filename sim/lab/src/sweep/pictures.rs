@@ -26,7 +26,8 @@ const ERRORS: &str = "Means over all runs of all seeds; the bars are one standar
 
 /// All pictures of a sweep, in the order of its page.
 pub fn pictures(folder: &SweepFolder, index: &Index) -> Vec<Picture> {
-    let (cells, main) = (index.cells(), main_axis(index));
+    let cells = index.cells();
+    let main = main_axis(index);
     let mut found: Vec<Picture> = main
         .into_iter()
         .flat_map(|main| over_keys(index, &cells, main))
@@ -93,7 +94,8 @@ pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Pictu
         positions,
         panels,
     } = Panels::new(index, cells, main);
-    let (names, looks) = (methods(cells), looks(index, cells));
+    let names = methods(cells);
+    let looks = looks(index, cells);
     let picture = |measure: &str| {
         let chart = |(name, panel): &(String, Vec<(usize, &Cell)>)| {
             let title = if name.is_empty() { "All methods" } else { name };
@@ -159,7 +161,8 @@ fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)>
 /// A measure against ε, with a panel for each combination of keys that do not change ε; `None` if
 /// no key changes it.
 pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
-    let ((axis, changing), measures) = (priced(index, cells)?, index.measures());
+    let (axis, changing) = priced(index, cells)?;
+    let measures = index.measures();
     let measure = measures
         .iter()
         .find(|name| name.starts_with("summed"))
@@ -172,11 +175,9 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
             .filter_map(paid)
             .collect::<Vec<_>>(),
     )?;
-    let (names, looks, panels) = (
-        methods(cells),
-        looks(index, cells),
-        panels(index, cells, axis),
-    );
+    let names = methods(cells);
+    let looks = looks(index, cells);
+    let panels = panels(index, cells, axis);
     let point = |name: &str, cell: &Cell| {
         let method = cell
             .methods
@@ -191,7 +192,8 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
                 .iter()
                 .filter_map(|(_, cell)| point(name, cell))
                 .collect();
-            let (class, note) = (looks.class(name), index.kept_by(name));
+            let class = looks.class(name);
+            let note = index.kept_by(name);
             let mut curve = Curve {
                 class,
                 label: (*name).to_owned(),
@@ -248,7 +250,8 @@ pub(super) fn losses(
         positions,
         panels,
     } = Panels::new(index, cells, main);
-    let (mut charts, mut varies) = (Vec::new(), false);
+    let mut charts = Vec::new();
+    let mut varies = false;
     for (title, panel) in panels.iter().take(PANELS_MAX) {
         let mut curves: Vec<Curve> = Vec::new();
         for (place, name) in names.iter().enumerate() {

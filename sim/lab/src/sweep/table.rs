@@ -31,10 +31,8 @@ pub fn table(index: Index, wanted: &[String]) -> Result<Table, TableError> {
 pub fn shown(index: &Index) -> Shown {
     let cells = index.cells();
     let mut rows = rows(index, &cells).into_iter();
-    let (words, looks) = (
-        (0..=index.varying().len() + 1).collect(),
-        looks(index, &cells),
-    );
+    let words = (0..=index.varying().len() + 1).collect();
+    let looks = looks(index, &cells);
     let each = cells
         .iter()
         .flat_map(|cell| &cell.methods)

@@ -209,7 +209,9 @@ fn wait_for_noise<S: Foreseen>(
     source: &mut S,
 ) -> Result<(), RunError> {
     let len = config.broadcast_len();
-    let (mechanism, mut pool, mut out) = (mechanism(config)?, vec![0; len], vec![0.0f64; len]);
+    let mechanism = mechanism(config)?;
+    let mut pool = vec![0; len];
+    let mut out = vec![0.0f64; len];
     let sensitivity = l2_sensitivity(config, round).unwrap_or(f64::NAN);
     for _ in 0..TRIES_MAX {
         let Some(mut ahead) = source.ahead() else {
@@ -305,9 +307,10 @@ fn sampling_probability(config: &Config) -> f64 {
 
 /// The configuration that is run: the claim's, except for the defect.
 pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
-    let (mut sampling_probability, mut noise_multiplier) =
-        (audit.sampling_probability, audit.noise_multiplier);
-    let (mut rounds, mut agents) = (audit.rounds, 3);
+    let mut sampling_probability = audit.sampling_probability;
+    let mut noise_multiplier = audit.noise_multiplier;
+    let mut rounds = audit.rounds;
+    let mut agents = 3;
     match defect {
         Defect::None | Defect::KnownCoins | Defect::NoiseOfOneSign => {}
         Defect::NoiseFactor(factor) => noise_multiplier *= factor,
@@ -326,7 +329,8 @@ pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, Au
         | Defect::MaskUsedTwice) => return Err(AuditError::NoSuchControl(other)),
     }
     let Ok(regions) = Regions::new(&[REGIONS as u32]) else {
-        let (field, value) = ("regions", REGIONS as f64);
+        let field = "regions";
+        let value = REGIONS as f64;
         return Err(AuditError::Config(ConfigError {
             field,
             value,

@@ -9,12 +9,14 @@ use super::outcome::{EPSILONS, Line, Report};
 pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64) -> Report {
     let halves = |scores: &[f64]| {
         let (a, b) = scores.split_at(scores.len() / 2);
-        let (mut a, mut b) = (a.to_vec(), b.to_vec());
+        let mut a = a.to_vec();
+        let mut b = b.to_vec();
         a.sort_by(f64::total_cmp);
         b.sort_by(f64::total_cmp);
         (a, b)
     };
-    let ((choose_1, measure_1), (choose_0, measure_0)) = (halves(present), halves(absent));
+    let (choose_1, measure_1) = halves(present);
+    let (choose_0, measure_0) = halves(absent);
     let each = error / (4.0 * EPSILONS.len() as f64);
     let above = |sorted: &[f64], t: f64| sorted.len() - sorted.partition_point(|x| *x <= t);
     let below = |sorted: &[f64], t: f64| sorted.partition_point(|x| *x < t);
@@ -35,7 +37,8 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
             } else {
                 (&choose_0, &choose_1)
             };
-            let (n1, n0) = (first.len() as f64, second.len() as f64);
+            let n1 = first.len() as f64;
+            let n0 = second.len() as f64;
             // Candidates: the claim's own optimum is score > ε; a few hundred quantiles around find
             // the best.
             let mut best = (f64::NEG_INFINITY, 0.0);
@@ -74,7 +77,8 @@ fn clopper_pearson(k: usize, n: usize, error: f64, upper: bool) -> f64 {
     if (upper && k >= n) || (!upper && k == 0) {
         return if upper { 1.0 } else { 0.0 };
     }
-    let (hits, all) = (k as f64, n as f64);
+    let hits = k as f64;
+    let all = n as f64;
     // P(X ≤ k) = 1 − I_p(k+1, n−k) = I_{1−p}(n−k, k+1); P(X ≥ k) = I_p(k, n−k+1). A little less
     // than the error, for the rounding of the logarithms of factorials.
     let limit = Scalar::ln(error) - 1e-6;
@@ -85,7 +89,8 @@ fn clopper_pearson(k: usize, n: usize, error: f64, upper: bool) -> f64 {
             ln_beta_share(p, hits, all - hits + 1.0)
         }
     };
-    let (mut inside, mut outside) = (hits / all, if upper { 1.0 } else { 0.0 });
+    let mut inside = hits / all;
+    let mut outside = if upper { 1.0 } else { 0.0 };
     for _ in 0..60 {
         let middle = 0.5 * (inside + outside);
         if ln_tail(middle) > limit {
@@ -112,7 +117,8 @@ fn ln_beta_share(x: f64, a: f64, b: f64) -> f64 {
         - Scalar::ln(a);
     let tiny = 1e-300;
     let away = |y: f64| if y.abs() < tiny { tiny } else { y };
-    let (mut c, mut d) = (1.0, 1.0 / away(1.0 - (a + b) * x / (a + 1.0)));
+    let mut c = 1.0;
+    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
     let mut value = d;
     for m in 1..10_000 {
         let m = f64::from(m);

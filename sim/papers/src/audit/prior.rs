@@ -115,7 +115,8 @@ struct Federation {
 impl Federation {
     /// The federation of a claim, or the defective one that is run instead.
     fn new(audit: &PriorAudit, defect: Defect) -> Result<Self, AuditError> {
-        let (mut multiplier, mut releases) = (audit.noise_multiplier, audit.releases);
+        let mut multiplier = audit.noise_multiplier;
+        let mut releases = audit.releases;
         match defect {
             Defect::None | Defect::PrivateRadius(_) => {}
             Defect::NoiseFactor(factor) => multiplier *= factor,
@@ -161,8 +162,9 @@ impl Play for Federation {
         let refused = |error: PriorError| failed(0)(ServerError::from(error).into());
         let mut posterior =
             PublicState::new(self.config, &mut self.posterior[..]).map_err(refused)?;
-        let (mut state, mut ledger, mut total) =
-            (ServerState::new(), AuditLedger::new(self.charged), 0.0);
+        let mut state = ServerState::new();
+        let mut ledger = AuditLedger::new(self.charged);
+        let mut total = 0.0;
         let plan = Plan {
             rounds: &self.rounds,
             noise_multipliers: &self.multipliers,
@@ -183,7 +185,8 @@ impl Play for Federation {
                 index: release,
                 source: &mut *source,
             };
-            let (defect, shard) = (self.defect, &mut self.shard);
+            let defect = self.defect;
+            let shard = &mut self.shard;
             let mut x = play(&mut step, present, shard, &mut ledger).map_err(failed(release))?;
             if let (Defect::PrivateRadius(rest), false) = (defect, present) {
                 x *= rest;

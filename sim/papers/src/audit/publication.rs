@@ -130,7 +130,8 @@ impl PublicationAudit {
             context: false,
         }]);
         let refused = |error: SpaceError| {
-            let (what, admissible) = ("largest setting".into(), "a whole number above 0".into());
+            let what = "largest setting".into();
+            let admissible = "a whole number above 0".into();
             PublishError::Refused(PriorFileError {
                 what,
                 found: format!("{most}: {error}"),
@@ -172,14 +173,13 @@ impl PublicationAudit {
 
     /// What a defect publishes in the place of what is claimed.
     fn broken(&self, defect: Defect) -> Result<Self, AuditError> {
-        let (z, gamma) = (
-            self.noise_multiplier()?,
-            self.prepared(SETTING_MAX)?
-                .context()
-                .config()
-                .parameters()
-                .clip_weight,
-        );
+        let z = self.noise_multiplier()?;
+        let gamma = self
+            .prepared(SETTING_MAX)?
+            .context()
+            .config()
+            .parameters()
+            .clip_weight;
         let (z, releases) = match defect {
             Defect::None => return Ok(*self),
             Defect::SpaceOfPrivateData => return Ok(*self),
@@ -290,14 +290,16 @@ impl Campaign {
             return Ok(CERTAIN);
         }
         let known = |study| contributor(study, context, Goal::Maximize);
-        let (audited, other) = (known(&self.audited)?, known(&self.others)?);
+        let audited = known(&self.audited)?;
+        let other = known(&self.others)?;
         let mut total = 0.0;
         for release in &published.releases {
             let vector = |who: &Contributor| {
                 let vector = who.vector(context, &release.terms, &release.weights)?;
                 vector.ok_or(PublishError::Prior(PriorError::NotPrepared))
             };
-            let (own, other) = (vector(&audited)?, vector(&other)?);
+            let own = vector(&audited)?;
+            let other = vector(&other)?;
             let others = (CONTRIBUTORS - 1) as f64;
             let left = release
                 .sum

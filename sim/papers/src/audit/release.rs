@@ -35,7 +35,8 @@ impl<M: Estimator<f64>, S: NoiseSource> Step<'_, '_, M, S> {
         (sums, flags, counters): &mut Shard,
         upload: impl Fn(u32) -> Option<V>,
     ) -> Result<(), RunError> {
-        let (index, agents) = (self.index, self.server.method().agents());
+        let index = self.index;
+        let agents = self.server.method().agents();
         let uploads = |agents: Range<u32>| agents.filter_map(|agent| Some((agent, upload(agent)?)));
         let mut own = 0..agents;
         if index % 2 == 1 {

@@ -140,10 +140,8 @@ impl Servers {
         let keys = (0..AGENTS)
             .map(|n| own.with_agent(&secret(n).public_key()))
             .collect::<Result<_, _>>();
-        let (agents, keys) = (
-            agents.map_err(|e| failed(e.into()))?,
-            keys.map_err(|e| failed(e.into()))?,
-        );
+        let agents = agents.map_err(|e| failed(e.into()))?;
+        let keys = keys.map_err(|e| failed(e.into()))?;
         Ok(Servers {
             auditor: audit.auditor,
             defect,
@@ -194,11 +192,9 @@ impl Servers {
         source: &mut S,
         ledger: &mut AuditLedger,
     ) -> Result<Vec<u8>, RunError> {
-        let (mut sums, mut noise, mut answer) = (
-            [0; NUMBERS],
-            [0; NUMBERS],
-            vec![0; MODULUS.share_len(NUMBERS)],
-        );
+        let mut sums = [0; NUMBERS];
+        let mut noise = [0; NUMBERS];
+        let mut answer = vec![0; MODULUS.share_len(NUMBERS)];
         let mut open =
             HelperRelease::open(self.helper, run, 0, MODULUS, source, &mut sums, &mut noise)?;
         for agent in set {
@@ -224,7 +220,8 @@ impl Servers {
         source: &mut S,
         ledger: &mut AuditLedger,
     ) -> Result<i64, RunError> {
-        let (mut words, mut out) = ([0; NUMBERS], [0; NUMBERS]);
+        let mut words = [0; NUMBERS];
+        let mut out = [0; NUMBERS];
         let mut sum = ShareSum::new(&mut words, MODULUS);
         for agent in set {
             sum.add(&self.share(run, *agent, self.integers(*agent, present))?)?;

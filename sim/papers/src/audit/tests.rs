@@ -339,7 +339,8 @@ fn opened<R>(
     act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R,
 ) -> R {
     let mut numbers = ServerNumbers::new(federation.config());
-    let (mut state, mut source) = (ServerState::new(), Simulated::new(Stream::from_seed(1)));
+    let mut state = ServerState::new();
+    let mut source = Simulated::new(Stream::from_seed(1));
     let mut server = Server::attach(federation.config(), &mut state, numbers.lend()).unwrap();
     server.handle(ServerInput::Open, &mut source).unwrap();
     act(&mut server, &mut source)
@@ -349,13 +350,11 @@ fn opened<R>(
 /// statistics. Once, the audit released without a charge.
 #[test]
 fn mended_what_is_charged_is_what_is_claimed() {
-    let (claimed, cheap) = (
-        audit(1_000).event(),
-        GaussianAudit {
-            noise_multiplier: 9.0,
-            ..audit(1_000)
-        },
-    );
+    let claimed = audit(1_000).event();
+    let cheap = GaussianAudit {
+        noise_multiplier: 9.0,
+        ..audit(1_000)
+    };
     let refused = opened(
         &Federation::new(&cheap, Defect::None).unwrap(),
         |server, source| {
@@ -380,9 +379,12 @@ fn mended_what_is_charged_is_what_is_claimed() {
 #[test]
 fn a_collector_of_another_configuration_cannot_be_merged() {
     let federation = |factor| Federation::new(&audit(1_000), Defect::NoiseFactor(factor)).unwrap();
-    let (shipped, loud) = (federation(1.0), federation(0.1));
+    let shipped = federation(1.0);
+    let loud = federation(0.1);
     let refused = opened(&shipped, |server, _| {
-        let (mut sums, mut flags, mut counters) = ([0; 4], [0; 2], Counters::default());
+        let mut sums = [0; 4];
+        let mut flags = [0; 2];
+        let mut counters = Counters::default();
         let storage = CollectorStorage {
             sums: &mut sums,
             flags: &mut flags,
@@ -397,7 +399,9 @@ fn a_collector_of_another_configuration_cannot_be_merged() {
     });
     assert_eq!(refused, Some(ServerError::Reconfigured { broadcast: 0 }));
     let refused = opened(&loud, |other, _| {
-        let (mut sums, mut flags, mut counters) = ([0; 4], [0; 2], Counters::default());
+        let mut sums = [0; 4];
+        let mut flags = [0; 2];
+        let mut counters = Counters::default();
         let storage = CollectorStorage {
             sums: &mut sums,
             flags: &mut flags,

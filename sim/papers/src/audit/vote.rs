@@ -151,7 +151,8 @@ impl Play for Ballots {
             error,
         };
         let sensitivity = l2_sensitivity(&self.ballot, 0).unwrap_or(f64::NAN);
-        let (mut state, mut ledger) = (ServerState::new(), AuditLedger::new(self.charged));
+        let mut state = ServerState::new();
+        let mut ledger = AuditLedger::new(self.charged);
         let attached = Server::attach(&self.ballot, &mut state, self.numbers.lend());
         let mut server = attached.map_err(|error| failed(error.into()))?;
         let mut step = Step {

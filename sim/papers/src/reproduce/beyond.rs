@@ -275,10 +275,8 @@ fn winequality(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> 
 
 fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let all = Comparison::execute("landmine", &[variant("", FIRST, DATA)], options, runs)?;
-    let (shared, private) = (
-        all.ratio(("", FTS), ("", TS)),
-        all.ratio(("", DP_PRIOR), ("", TS)),
-    );
+    let shared = all.ratio(("", FTS), ("", TS));
+    let private = all.ratio(("", DP_PRIOR), ("", TS));
     let bands = vec![
         Band::within(shared.0, shared.1, 0.9, 1.1),
         Band::within(private.0, private.1, 0.9, 1.1),

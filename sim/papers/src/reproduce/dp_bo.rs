@@ -129,10 +129,14 @@ impl Setting {
         party: Party,
     ) -> Result<(Vec<f64>, f64), ReproduceError> {
         let kernel = SquaredExponential::new(self.lengthscale, 1.0).map_err(ReproduceError::new)?;
-        let (points, variance) = (grid(POINTS as u32, 1), self.noise_std * self.noise_std);
-        let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(self.rounds)]);
+        let points = grid(POINTS as u32, 1);
+        let variance = self.noise_std * self.noise_std;
+        let mut state = TunerState::new();
+        let mut log = vec![0.0; log_len(self.rounds)];
         let mut workspace = vec![0.0; workspace_len(POINTS as u32, self.rounds)];
-        let (state, log, rounds) = (&mut state, &mut log, self.rounds);
+        let state = &mut state;
+        let log = &mut log;
+        let rounds = self.rounds;
         let mut tuner = Tuner::attach(
             kernel,
             variance,
@@ -145,7 +149,8 @@ impl Setting {
             &mut workspace,
         )
         .map_err(ReproduceError::new)?;
-        let (mut input, mut t) = (TunerInput::Start, 0);
+        let mut input = TunerInput::Start;
+        let mut t = 0;
         while let TunerOutput::Evaluate { candidate } =
             tuner.handle(input).map_err(ReproduceError::new)?
         {
@@ -187,7 +192,8 @@ struct Measured {
 
 fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, ReproduceError> {
     let values = |seed| family.realize(RunSeed::new(seed, run)).values(0);
-    let (f, g) = (values(SEED), values(SEED + 1));
+    let f = values(SEED);
+    let g = values(SEED + 1);
     let k = setting.similarity;
     let neighbor: Vec<f64> = f
         .iter()
@@ -202,7 +208,9 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
         .zip(&other_mean)
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, f64::max);
-    let (mut p, top, mut regrets) = (vec![0.0; POINTS], maximum(&f), [0.0; 5]);
+    let mut p = vec![0.0; POINTS];
+    let top = maximum(&f);
+    let mut regrets = [0.0; 5];
     let template = setting.mechanism(100.0)?;
     for (regret, epsilon) in regrets.iter_mut().zip([1.0, 10.0, 100.0, 256.0]) {
         NoisyTuning {
@@ -244,7 +252,8 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
 
 fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let pool = pool(options.threads).map_err(ReproduceError::new)?;
-    let (mut outcome, n) = (Outcome::default(), f64::from(runs));
+    let mut outcome = Outcome::default();
+    let n = f64::from(runs);
     for (place, setting) in SETTINGS.iter().enumerate() {
         let family = setting.family()?;
         let measured: Vec<Measured> = pool.install(|| {
@@ -257,10 +266,8 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         let share = |test: &dyn Fn(&Measured) -> bool| {
             measured.iter().filter(|m| test(m)).count() as f64 / n
         };
-        let (candidate, value) = (
-            mechanism.candidate_sensitivity(),
-            mechanism.value_sensitivity(),
-        );
+        let candidate = mechanism.candidate_sensitivity();
+        let value = mechanism.value_sensitivity();
         let name = setting.name();
         let moved = share(&|m| m.candidate_shift > candidate);
         outcome.bands.push(Band::within(
@@ -401,7 +408,8 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
             .value();
         missed += u32::from((value - 0.3).abs() > tuning.gap(TAIL));
     }
-    let (share, p) = (f64::from(missed) / f64::from(draws), (-TAIL).exp());
+    let share = f64::from(missed) / f64::from(draws);
+    let p = (-TAIL).exp();
     let error = 4.0 * (p * (1.0 - p) / f64::from(draws)).sqrt();
     outcome.bands.push(Band::within(
         "Theorem 8 violated, an equality",

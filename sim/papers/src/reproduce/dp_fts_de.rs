@@ -112,7 +112,8 @@ fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         variant("S = 60", &["privacy.clipping_norm=60"], ONLY),
     ];
     let all = Comparison::execute("default", &variants, options, runs)?;
-    let (one, two) = (all.of("S = 1", DP_FTS_DE), all.of("S = 2", DP_FTS_DE));
+    let one = all.of("S = 1", DP_FTS_DE);
+    let two = all.of("S = 2", DP_FTS_DE);
     let gap = one
         .curve
         .iter()

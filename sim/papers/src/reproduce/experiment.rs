@@ -164,7 +164,8 @@ impl Experiment {
     pub fn check(&self, options: &Options) -> Result<(), ReproduceError> {
         match options.data.as_ref().filter(|_| !self.reads_data) {
             Some(path) => {
-                let (path, name) = (path.display(), self.name);
+                let path = path.display();
+                let name = self.name;
                 Err(ReproduceError::new(format!(
                     "--data {path}: `{name}` reads no data; omit --data"
                 )))

@@ -328,7 +328,8 @@ mod tests {
     #[test]
     fn a_file_is_judged_against_alone_and_votes_pair_by_pair() {
         let judged = |share: f64| {
-            let (file, contributors) = ((0.2, 0.4), (0.2, 0.4));
+            let file = (0.2, 0.4);
+            let contributors = (0.2, 0.4);
             let expected = Expected {
                 epsilon: 1.0,
                 file,

@@ -126,10 +126,8 @@ impl Measured {
                 .map(LocalRun::regret)
                 .collect()
         };
-        let (first, second) = (
-            (name(first), regrets(first)),
-            (name(second), regrets(second)),
-        );
+        let first = (name(first), regrets(first));
+        let second = (name(second), regrets(second));
         let name = format!(
             "{}, paired: {} minus {}, upper end of 95 %",
             self.label, first.0, second.0
@@ -231,10 +229,8 @@ fn tuned_widths(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(
     ] {
         let mut best: Option<Measured> = None;
         for factor in factors {
-            let (width, epoch) = (
-                format!("learning.width_factor={factor}"),
-                format!("learning.epoch_len={epoch_len}"),
-            );
+            let width = format!("learning.width_factor={factor}");
+            let epoch = format!("learning.epoch_len={epoch_len}");
             let label = format!("SE, ε = 1, {} × {factor}", method.name());
             let settings = [&*beside_random(method), &width, &epoch];
             let measured = Measured::new(options, "ldp-se", runs, &label, &settings)?;
@@ -260,10 +256,8 @@ fn tuned_widths(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(
             1.7,
         ));
         let all = [tgp.mean(TgpUcb), ata.mean(AtaGpUcb), moma.mean(MomaGpUcb)];
-        let (worst, best) = (
-            all.iter().copied().fold(0.0, f64::max),
-            all.iter().copied().fold(f64::MAX, f64::min),
-        );
+        let worst = all.iter().copied().fold(0.0, f64::max);
+        let best = all.iter().copied().fold(f64::MAX, f64::min);
         outcome.bands.push(Band::within(
             "SE, ε = 1, widths tuned: worst/best of the three",
             worst / best,
@@ -291,10 +285,8 @@ fn strides(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(), Re
         Measured::new(options, "ldp-se", runs.min(10), label, &settings)
     };
     for (factor, low, high) in [("1", 0.9, 1.1), ("0.03", 0.6, 1.6)] {
-        let (strided, every) = (
-            short("stride 25", "25", factor)?,
-            short("stride 1", "1", factor)?,
-        );
+        let strided = short("stride 25", "25", factor)?;
+        let every = short("stride 1", "1", factor)?;
         let name = format!("ATA, T = 2,000, width × {factor}: regret of stride 25/of every round");
         outcome.bands.push(Band::within(
             name,

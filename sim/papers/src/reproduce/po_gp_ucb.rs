@@ -149,7 +149,8 @@ impl Table {
         if self.branin {
             return Ok(None);
         }
-        let (kernel, lengthscale) = (Stationary::SquaredExponential, 6.25 / (25.0 * 2f64.sqrt()));
+        let kernel = Stationary::SquaredExponential;
+        let lengthscale = 6.25 / (25.0 * 2f64.sqrt());
         let kernel = KernelConfig {
             kernel,
             lengthscale,
@@ -170,7 +171,8 @@ fn regrets(
     runs: u32,
 ) -> Result<Vec<Vec<f64>>, ReproduceError> {
     let family = table.family()?;
-    let (epsilon, delta) = (table.epsilon, table.delta);
+    let epsilon = table.epsilon;
+    let delta = table.delta;
     let paper = |out_dim: &usize| Method::Paper {
         epsilon,
         delta,
@@ -209,7 +211,8 @@ fn regrets(
 
 fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let problem = table.problem()?;
-    let (epsilon, delta) = (table.epsilon, table.delta);
+    let epsilon = table.epsilon;
+    let delta = table.delta;
     let rows = regrets(&table, &problem, options, runs)?;
     let of =
         |method: usize| Estimate::of(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());
@@ -241,9 +244,11 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
         0.0,
         0.02,
     ));
-    let (mut last_unraised, mut raised) = (f64::NAN, Vec::new());
+    let mut last_unraised = f64::NAN;
+    let mut raised = Vec::new();
     for (i, r) in table.unraised.iter().chain(table.raised).enumerate() {
-        let (is_raised, at) = (i >= table.unraised.len(), of(3 + i));
+        let is_raised = i >= table.unraised.len();
+        let at = of(3 + i);
         show(
             &format!("r = {r}{}", if is_raised { " raised" } else { "" }),
             at,
@@ -347,7 +352,9 @@ fn not_private(
     problem: &Problem,
     outcome: &mut Outcome,
 ) -> Result<(), ReproduceError> {
-    let (x, rows, r) = (&problem.table, problem.rows(), 10);
+    let x = &problem.table;
+    let rows = problem.rows();
+    let r = 10;
     let known: Vec<(usize, &[f64])> = [1, rows / 3, 2 * rows / 3 + 5]
         .iter()
         .map(|i| (*i, &x[2 * i..][..2]))

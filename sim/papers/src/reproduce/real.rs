@@ -44,7 +44,8 @@ const PRIVATE: &[Method] = &[VOTE, DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
 const BELOW_ONE: &str = "ε < 1";
 
 fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let (first, below_one) = ([(0.2, 0.65), (0.2, 0.7)], [(0.3, 0.85), (0.4, 0.9)]);
+    let first = [(0.2, 0.65), (0.2, 0.7)];
+    let below_one = [(0.3, 0.85), (0.4, 0.9)];
     measured(
         "employment",
         &["privacy.noise_multiplier=4"],
@@ -66,7 +67,8 @@ fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 }
 
 fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let (first, below_one) = ([(0.8, 1.0), (0.95, 1.05)], [(0.8, 1.0), (0.92, 1.03)]);
+    let first = [(0.8, 1.0), (0.95, 1.05)];
+    let below_one = [(0.8, 1.0), (0.92, 1.03)];
     measured(
         "wages",
         &["privacy.noise_multiplier=6"],

@@ -6,7 +6,8 @@ use crate::read::RunRecord;
 
 /// Privacy loss, spread over agents, clipping, faults: those that this run has.
 pub fn pictures(record: &RunRecord) -> Vec<Picture> {
-    let (scenario, summary) = (&record.scenario, &record.summary);
+    let scenario = &record.scenario;
+    let summary = &record.summary;
     let picture = |name: &str, title: &str, text: &str, charts: Vec<Chart>| Picture {
         name: name.to_owned(),
         title: format!("{}: {title}", scenario.name),

@@ -187,7 +187,8 @@ impl Course<'_> {
                 match next {
                     Ok(Some(point)) => {
                         self.running += 1;
-                        let (space, sender) = (&space, Sender::clone(&sender));
+                        let space = &space;
+                        let sender = Sender::clone(&sender);
                         scope.spawn(move || {
                             let answer = asked(arguments, space, &point, stop);
                             // Nobody waits for it after an error.
@@ -209,7 +210,8 @@ impl Course<'_> {
             ended
         })?;
         if stop.wishes() > 0 {
-            let (out, known) = (arguments.out.display(), self.search.len());
+            let out = arguments.out.display();
+            let known = self.search.len();
             return Err(CliError::failure(format!(
                 "interrupted: every command was ended; {known} values are kept in {out}; the same command with --resume \
                  goes on"
@@ -323,7 +325,8 @@ impl Course<'_> {
             shown(&point)
         );
         if let Some((point, estimate)) = self.search.recommend().map_err(CliError::failure)? {
-            let (mean, std) = (significant(estimate.mean, 4), significant(estimate.std, 2));
+            let mean = significant(estimate.mean, 4);
+            let std = significant(estimate.std, 2);
             text.push_str(&format!(
                 "recommended: {}, where {mean} ± {std} is expected\n",
                 shown(&point)
@@ -333,7 +336,8 @@ impl Course<'_> {
             0 => String::new(),
             count => format!(", {count} questions failed"),
         };
-        let (count, out) = (self.search.len(), self.arguments.out.display());
+        let count = self.search.len();
+        let out = self.arguments.out.display();
         print(&format!(
             "{text}{count} evaluations{failed}; best.json, history.csv and best.svg are in {out}\n"
         ))
@@ -369,7 +373,8 @@ fn asked(
     point: &Point,
     stop: &Stop,
 ) -> Option<Result<f64, String>> {
-    let (mut pause, mut tries) = (Duration::from_secs(1), 0);
+    let mut pause = Duration::from_secs(1);
+    let mut tries = 0;
     let input = Value::Object(point.clone()).to_string() + "\n";
     let job = Job {
         command: &arguments.command,
@@ -389,7 +394,8 @@ fn asked(
             return Some(Err(why));
         }
         tries += 1;
-        let (seconds, all) = (pause.as_secs(), arguments.retries);
+        let seconds = pause.as_secs();
+        let all = arguments.retries;
         note(&format!(
             "{}: the command {why}; tried again in {seconds} s ({tries} of {all} times)",
             shown(point)

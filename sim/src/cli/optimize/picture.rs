@@ -10,7 +10,8 @@ use sordino_report::figure::{compose, scale};
 pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
     let all = so_far(search);
     let (_, _, best) = all.last()?;
-    let (name, goal) = (value.unwrap_or("value"), search.head().goal);
+    let name = value.unwrap_or("value");
+    let goal = search.head().goal;
     let curve = |class, label: &str, note: String, points| Curve {
         class,
         label: label.into(),
@@ -83,7 +84,8 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
 
 /// Points, values and the best so far, in order.
 pub fn so_far(search: &Search) -> Vec<(Setting, f64, f64)> {
-    let (goal, mut best) = (search.head().goal, None);
+    let goal = search.head().goal;
+    let mut best = None;
     let all = search.history().map(|(point, value)| {
         let known = best
             .filter(|known| !goal.prefers(value, *known))

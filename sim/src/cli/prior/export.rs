@@ -128,7 +128,8 @@ fn coordinates(file: &PriorFile) -> Vec<String> {
     let first: Vec<f64> = (0..space.dim())
         .map(|axis| space.from_unit(axis, 0.0).unwrap_or(0.0))
         .collect();
-    let (mut lines, mut next) = (Vec::new(), 0);
+    let mut lines = Vec::new();
+    let mut next = 0;
     for (axis, parameter) in file.label.space.parameters().iter().enumerate() {
         let at = |number: f64| {
             let mut numbers = first.clone();
@@ -235,7 +236,8 @@ fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     ));
     let mut members = String::new();
     for (name, list) in lists {
-        let (text, len) = (numbers(list).replace(',', "f,"), list.len());
+        let text = numbers(list).replace(',', "f,");
+        let len = list.len();
         out.push_str(&format!(
             "static const float SORDINO_PRIOR_{name}_OF[{len}] = {{\n{text}}};\n"
         ));

@@ -129,7 +129,8 @@ fn curves(file: &PriorFile) -> Result<Vec<Along<'_>>, CliError> {
 
 /// The panel of one parameter.
 fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
-    let (name, logarithmic) = (&along.parameter.name, is_logarithmic(along.parameter));
+    let name = &along.parameter.name;
+    let logarithmic = is_logarithmic(along.parameter);
     let x_label = if logarithmic {
         format!("{name}, logarithmic")
     } else {

@@ -51,7 +51,8 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
             ))
         })
     };
-    let (of_study, of_value) = (place("study")?, place("value")?);
+    let of_study = place("study")?;
+    let of_value = place("value")?;
     let of_parameters = space
         .parameters()
         .iter()

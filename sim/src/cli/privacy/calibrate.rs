@@ -172,7 +172,8 @@ pub fn find(question: &Question) -> Result<Answer, CliError> {
             .map(|loss| loss.epsilon)
             .map_err(CliError::input)
     };
-    let (epsilon_rdp, epsilon_pld) = (by(Choice::Rdp)?, by(Choice::Pld)?);
+    let epsilon_rdp = by(Choice::Rdp)?;
+    let epsilon_pld = by(Choice::Pld)?;
     // What is told was checked by another call than the search's.
     let judged = by(accountant.solver().accountant)?;
     if !(judged <= epsilon_target) {

@@ -53,7 +53,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 /// The scenario, completed from its data where it does not say something itself.
 fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(&arguments.scenario)?;
-    let (mut settings, data) = (arguments.settings.clone(), arguments.data.as_deref());
+    let mut settings = arguments.settings.clone();
+    let data = arguments.data.as_deref();
     let parsed = model::parse(&source, &text, &settings);
     // Most scenarios can be explained without their data.
     if let (Ok(_), None) = (&parsed, data) {
@@ -103,16 +104,16 @@ mod tests {
     #[test]
     fn mended3_explain_says_the_caution_that_run_says() {
         let answer = |agents: u32, delta: f64| {
-            let (agents, delta) = (
-                format!("federation.agents={agents}"),
-                format!("privacy.delta={delta}"),
-            );
+            let agents = format!("federation.agents={agents}");
+            let delta = format!("privacy.delta={delta}");
             let settings = vec![agents, delta, "federation.splits=[1]".into()];
             let text = Shipped::find("default").unwrap().text;
             let said = Scenario::parse("default", text, &settings)
                 .unwrap()
                 .cautions();
-            let (scenario, data, format) = ("default".to_owned(), None, Format::Text);
+            let scenario = "default".to_owned();
+            let data = None;
+            let format = Format::Text;
             let scenario = resolved(&Arguments {
                 scenario,
                 settings,

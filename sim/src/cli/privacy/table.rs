@@ -126,7 +126,9 @@ fn answer(text: &[u8]) -> Result<String, TableError> {
         return Err(TableError::Empty);
     }
     let places = places(&header)?;
-    let (mut records, mut rows, mut lines) = (Vec::new(), Vec::new(), Lines::new(text));
+    let mut records = Vec::new();
+    let mut rows = Vec::new();
+    let mut lines = Lines::new(text);
     for record in reader.records() {
         let mut line = |position: Option<&csv::Position>| {
             position.map_or(1, |position| lines.of(position.byte()))

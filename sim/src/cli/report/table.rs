@@ -30,7 +30,8 @@ pub fn execute(
     } else {
         of_run(folder, kind, methods)?
     };
-    let (grids, remarks) = ([found.grid], &found.remarks);
+    let grids = [found.grid];
+    let remarks = &found.remarks;
     let text = match format.unwrap_or(Format::Text) {
         Format::Text => grid::text(&grids, remarks),
         Format::Markdown => grid::markdown(&grids, remarks),

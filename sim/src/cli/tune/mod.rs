@@ -90,7 +90,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         )
     })?;
     let mut state = PublisherState::new();
-    let (mut levels, mut order) = (vec![0; count as usize], vec![0; count as usize]);
+    let mut levels = vec![0; count as usize];
+    let mut order = vec![0; count as usize];
     let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order)
         .map_err(CliError::failure)?;
     for (candidate, outcome) in (0..).zip(&outcomes) {
@@ -102,7 +103,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     match release(&mut publisher, &mut ledger, &mut source)? {
         PublisherOutput::Released { candidate, score } => {
             let kind = score.kind();
-            let (candidate, score) = (*candidate.value(), *score.value());
+            let candidate = *candidate.value();
+            let score = *score.value();
             let score = match (arguments.minimize, arguments.score) {
                 (false, _) => score,
                 (true, arguments::ScoreForm::Number) => -score,

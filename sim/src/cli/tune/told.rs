@@ -23,7 +23,8 @@ const GAP_FAILURE: f64 = 0.05;
 /// How a score is taken, what can be hoped for, and what it rests on.
 pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, count: u32) {
     eprintln!("{PRECONDITION}");
-    let ((low, high), width) = (arguments.range(), arguments.width());
+    let (low, high) = arguments.range();
+    let width = arguments.width();
     // How many scores are clamped depends on the data: nobody is told.
     let better = if arguments.minimize {
         "lower is better"

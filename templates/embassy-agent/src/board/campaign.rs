@@ -32,7 +32,8 @@ impl<'a> Served<'a> {
 
     /// What a release is made with.
     pub fn opening(&self, (agreement, chain): (&Agreement, Digest), release: u32) -> Frame {
-        let (mut numbers, mut bytes) = ([0.0; OPENING], [0; FRAME]);
+        let mut numbers = [0.0; OPENING];
+        let mut bytes = [0; FRAME];
         made_up::opening(release, &mut numbers);
         let header = header(agreement, chain, Kind::Opening, release);
         let len = wire::encode(header, &numbers, &mut bytes).expect("the buffer holds any frame");
@@ -54,12 +55,11 @@ impl<'a> Served<'a> {
 }
 
 fn header(agreement: &Agreement, chain: Digest, kind: Kind, round: u32) -> Header {
-    let (deployment, config, chain) = (
-        agreement.deployment,
-        prefix(&agreement.digest()),
-        prefix(&chain),
-    );
-    let (version, scalar) = (wire::VERSION, ScalarTag::F64);
+    let deployment = agreement.deployment;
+    let config = prefix(&agreement.digest());
+    let chain = prefix(&chain);
+    let version = wire::VERSION;
+    let scalar = ScalarTag::F64;
     Header {
         version,
         kind,

@@ -85,7 +85,8 @@ struct Server<'a> {
 impl Server<'_> {
     /// Begins a round with the frame that makes the numbers of the round before known.
     fn begin(&mut self, round: u32) {
-        let (released, now) = ((round > 0).then_some(&self.numbers[..]), super::now());
+        let released = (round > 0).then_some(&self.numbers[..]);
+        let now = super::now();
         let before = self.history[round as usize];
         let made = self
             .exchange
@@ -152,13 +153,11 @@ fn split(message: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
 pub async fn server(link: &'static Link) {
     let agreement = agreement().expect("what `sordino export` wrote");
     let mut served = Served::new(&agreement);
-    let (mut flags, pace) = (
-        [0; 256],
-        Pace {
-            ask_again_ms: 5_000,
-            spread_ms: 100,
-        },
-    );
+    let mut flags = [0; 256];
+    let pace = Pace {
+        ask_again_ms: 5_000,
+        spread_ms: 100,
+    };
     let flags = &mut flags[..agreement.protocol.agents() as usize];
     let exchange = ServerExchange::new(&agreement, pace, flags);
     let history = [agreement.digest(); _];

@@ -46,10 +46,8 @@ impl<'a> Served<'a> {
         static DESIGNS: ConstStaticCell<[u32; SIZES.designs_len()]> = ConstStaticCell::new([0; _]);
         static DOUBLES: ConstStaticCell<[f64; SIZES.doubles(DIM)]> = ConstStaticCell::new([0.0; _]);
         let protocol = agreement.protocol.prior().expect("what build.rs read");
-        let (candidates, landmarks) = (
-            candidates().expect("its points"),
-            landmarks().expect("its landmarks"),
-        );
+        let candidates = candidates().expect("its points");
+        let landmarks = landmarks().expect("its landmarks");
         let storage = ContextStorage {
             numbers: NUMBERS.take(),
             designs: DESIGNS.take(),
@@ -81,8 +79,10 @@ impl<'a> Served<'a> {
         let opened = &mut [0; NUMBERS];
         #[cfg(two_servers)]
         let opened = helper::open(self.protocol, (self.run, release), behind, opened);
-        let (mut sums, mut noise, mut flags, mut vectors) =
-            ([0; NUMBERS], [0; NUMBERS], [0; 256], [0.0; NUMBERS]);
+        let mut sums = [0; NUMBERS];
+        let mut noise = [0; NUMBERS];
+        let mut flags = [0; 256];
+        let mut vectors = [0.0; NUMBERS];
         let flags = &mut flags[..self.protocol.config.parameters().agents as usize];
         let storage = ServerStorage {
             sums: &mut sums,
@@ -174,11 +174,9 @@ mod helper {
         let mut sum = ShareSum::new(&mut sum, modulus);
         sum.add(share).expect("a share of this length");
 
-        let (mut masks, mut noise, source) = (
-            [0; NUMBERS],
-            [0; NUMBERS],
-            &mut source(Party::Helper, epoch),
-        );
+        let mut masks = [0; NUMBERS];
+        let mut noise = [0; NUMBERS];
+        let source = &mut source(Party::Helper, epoch);
         let opened = HelperRelease::open(
             mechanism, run, epoch, modulus, source, &mut masks, &mut noise,
         );

@@ -243,7 +243,8 @@ const WHEEL_MAX: usize = 161;
 #[test]
 fn mended3_the_wheel_has_a_lock_of_its_own_with_the_versions_of_the_repository() {
     let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
-    let (own, whole) = (read("python/Cargo.lock"), read("Cargo.lock"));
+    let own = read("python/Cargo.lock");
+    let whole = read("Cargo.lock");
     assert_eq!(check_locks(&own, &whole), Vec::<String>::new());
     let foreign = locked(&own)
         .into_iter()

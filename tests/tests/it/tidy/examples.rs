@@ -21,7 +21,9 @@ struct Documented {
 impl Documented {
     /// The code of its examples. What must not compile shows nothing that works.
     fn example(&self) -> String {
-        let (mut code, mut inside, mut shown) = (String::new(), false, false);
+        let mut code = String::new();
+        let mut inside = false;
+        let mut shown = false;
         for line in &self.doc {
             if let Some(language) = line.strip_prefix("```") {
                 inside = !inside;
@@ -95,7 +97,8 @@ fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
         is_alias: false,
         doc,
     };
-    let (mut types, mut doc): (Vec<Documented>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut types: Vec<Documented> = Vec::new();
+    let mut doc: Vec<String> = Vec::new();
     let mut in_attribute = false;
     for line in text.lines() {
         in_attribute |= line.trim_start().starts_with('#');
@@ -146,10 +149,8 @@ fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
 
 /// The files of the modules that `pub mod` lines lead to, from core's own page.
 fn public_modules(files: &[(String, String)]) -> Vec<&(String, String)> {
-    let (mut found, mut open) = (
-        Vec::new(),
-        vec![("core/src".to_owned(), "core/src/lib.rs".to_owned())],
-    );
+    let mut found = Vec::new();
+    let mut open = vec![("core/src".to_owned(), "core/src/lib.rs".to_owned())];
     while let Some((folder, path)) = open.pop() {
         let Some(file) = files.iter().find(|(other, _)| *other == path) else {
             continue;

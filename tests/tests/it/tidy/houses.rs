@@ -142,7 +142,8 @@ impl Plan {
             let depth = (1..=path.len())
                 .rev()
                 .find(|depth| self.modules.contains(&path[..*depth]))?;
-            let (module, rest) = (path[..depth].to_vec(), path[depth..].to_vec());
+            let module = path[..depth].to_vec();
+            let rest = path[depth..].to_vec();
             let onward = rest
                 .first()
                 .and_then(|name| self.reexports.get(&(module.clone(), name.clone())));
@@ -172,7 +173,8 @@ impl Plan {
     pub fn circles(&self) -> Vec<Vec<String>> {
         let arrows = self.arrows();
         let reached = |from: &Module| {
-            let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);
+            let mut seen = BTreeSet::new();
+            let mut open = vec![from.clone()];
             while let Some(next) = open.pop() {
                 for file in arrows.get(&next).into_iter().flatten() {
                     if seen.insert(file.clone()) {
@@ -213,7 +215,9 @@ fn module(inner: &str) -> Module {
 
 /// What is imported, and whether it is handed on; and the code without the imports.
 fn imports(code: &str) -> (Vec<(bool, Module)>, String) {
-    let (mut found, mut rest, mut open) = (Vec::new(), String::new(), None::<(bool, String)>);
+    let mut found = Vec::new();
+    let mut rest = String::new();
+    let mut open = None::<(bool, String)>;
     for line in code.lines() {
         let line = line.trim();
         if open.is_none() {
@@ -260,7 +264,10 @@ fn paths(text: &str, before: &[String]) -> Vec<Module> {
     let Some((head, list)) = text.split_once('{') else {
         return vec![segments(text)];
     };
-    let (head, mut depth, mut found, mut current) = (segments(head), 0, Vec::new(), String::new());
+    let head = segments(head);
+    let mut depth = 0;
+    let mut found = Vec::new();
+    let mut current = String::new();
     for c in list.chars() {
         match c {
             '{' => depth += 1,

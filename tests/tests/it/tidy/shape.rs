@@ -127,7 +127,9 @@ fn check_docs(path: &str, text: &str) -> Vec<String> {
             passed -= 1;
             return;
         }
-        let (mut at, mut whole, mut first) = (0, String::new(), None);
+        let mut at = 0;
+        let mut whole = String::new();
+        let mut first = None;
         while let Some((line_text, line, length)) = doc_line(&trees[at..]) {
             (whole, first) = (
                 format!("{whole} {line_text}").trim().to_owned(),

@@ -70,7 +70,8 @@ pub fn shipped(path: &str, text: &str) -> String {
     if path.ends_with("/tests.rs") || (path.contains("/src/") && path.contains("/tests/")) {
         return String::new();
     }
-    let (mut out, mut inside) = (String::new(), None::<String>);
+    let mut out = String::new();
+    let mut inside = None::<String>;
     for line in code(text).lines() {
         let indent: String = line.chars().take_while(|c| *c == ' ').collect();
         let test_only =
@@ -126,7 +127,9 @@ pub fn first_segments(rest: &str) -> Vec<String> {
     let Some(list) = rest.strip_prefix('{') else {
         return vec![word(rest)];
     };
-    let (mut depth, mut items, mut current) = (1, Vec::new(), String::new());
+    let mut depth = 1;
+    let mut items = Vec::new();
+    let mut current = String::new();
     for c in list.chars() {
         match c {
             '{' => depth += 1,

@@ -43,7 +43,8 @@ impl<T: Scalar> World<T> {
         let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0]
             .map(T::from_f64)
             .to_vec();
-        let (mut mean, mut designs) = (vec![T::ZERO; M * M], vec![0; 8 * POINTS]);
+        let mut mean = vec![T::ZERO; M * M];
+        let mut designs = vec![0; 8 * POINTS];
         gram(&config, &feature_rows, &mut mean).unwrap();
         draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs).unwrap();
         World {
@@ -99,10 +100,8 @@ fn loud<T: Scalar>(encoding: &JointVectors) -> Vec<i64> {
 
 /// Adds the noise of every server that the encoding counts, and decodes.
 fn noised<T: Scalar>(encoding: &JointVectors, mut sums: Vec<i64>, stream: u64) -> Vec<T> {
-    let (grid, source) = (
-        encoding.mechanism().unwrap(),
-        &mut Simulated::new(Stream::from_seed(stream)),
-    );
+    let grid = encoding.mechanism().unwrap();
+    let source = &mut Simulated::new(Stream::from_seed(stream));
     let mut noise = vec![0; M + 1];
     if encoding.noises() == 2 {
         let pool = grid.fill_noise(source, &mut noise).unwrap();
@@ -205,11 +204,10 @@ fn bound_is_where_it_is_said_to_be<T: Scalar>() {
     let world = World::<T>::new(12, 20, Trust::OneServer);
     let (before, terms) = world.prepared();
     for noise_std in [0.0, 0.5, 300.0] {
-        let (noise, largest) = (T::from_f64(noise_std), bound(12, &terms, noise_std));
-        let (above, below): (Vec<T>, Vec<T>) = (
-            diagonal(largest * (1.0 + 1e-6)),
-            diagonal(largest * (1.0 - 1e-6)),
-        );
+        let noise = T::from_f64(noise_std);
+        let largest = bound(12, &terms, noise_std);
+        let above: Vec<T> = diagonal(largest * (1.0 + 1e-6));
+        let below: Vec<T> = diagonal(largest * (1.0 - 1e-6));
         let mut state = before.clone();
         let Err(PriorError::Norm {
             what,

@@ -111,7 +111,8 @@ pub fn sampling_probability(
     // Probabilities are rounded up to their grid first: what is judged is what is returned.
     let enough = |q: SamplingProbability| fits(&sampled(q.value(), z), rounds, target);
     let mut best = calibrate::sampling_probability(target, z, rounds)?;
-    let (mut low, mut high) = (best.value(), best.value());
+    let mut low = best.value();
+    let mut high = best.value();
     while high < 1.0 {
         high = (1.25 * high).min(1.0);
         match SamplingProbability::new(high) {

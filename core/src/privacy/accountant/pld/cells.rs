@@ -26,7 +26,8 @@ pub(super) fn reach(kind: Kind, mass: f64) -> f64 {
         Kind::Pure { .. } => return 0.0,
     };
     let beyond = |x: f64| q * Tail::at(x).above() + (1.0 - q) * Tail::at(x + 1.0 / z).above();
-    let (mut low, mut high) = (1.0, 38.0);
+    let mut low = 1.0;
+    let mut high = 38.0;
     while high - low > 1e-3 {
         let middle = 0.5 * (low + high);
         if beyond(middle) <= mass {
@@ -116,10 +117,8 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
     } else {
         -(1.0 + 2.0 * reach * z) / (2.0 * variance)
     };
-    let (first, last) = (
-        math::floor(bottom / step) as i64,
-        math::ceil(top / step) as i64 + 1,
-    );
+    let first = math::floor(bottom / step) as i64;
+    let last = math::ceil(top / step) as i64 + 1;
     let share = |width: i64| 1.0 / -math::exp_m1(-(width as f64 * step));
     let edge = |i: i64| {
         let epsilon = i as f64 * step;
@@ -141,8 +140,10 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         }
     };
     let widest = weight.widest(step);
-    let (mut low, mut at) = (edge(first), first);
-    let (mut remove, mut add) = (vec![(first, 0.0)], vec![(-first, 0.0)]);
+    let mut low = edge(first);
+    let mut at = first;
+    let mut remove = vec![(first, 0.0)];
+    let mut add = vec![(-first, 0.0)];
     // What lies below the first edge (q = 1 only): up to it in one direction, infinite loss in the
     // other.
     remove[0].1 = (1.0 - q) * low.outside.below() + q * low.inside.below();
@@ -168,7 +169,8 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         }
         remove.push((next, upper));
         // The same cell seen from the other side: losses −high .. −low.
-        let (mut upper, mut lower) = (slack_0, 0.0);
+        let mut upper = slack_0;
+        let mut lower = 0.0;
         if outside > 0.0 {
             let rest = 1.0 - mixture / (high.ratio * outside)
                 + 2e-15

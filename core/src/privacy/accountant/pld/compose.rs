@@ -89,7 +89,9 @@ impl Accountant for PldAccountant {
 
     fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         let loss = super::epsilon(&self.rounds, delta, &self.options)?;
-        let (epsilon, quality, releases) = (loss.epsilon, loss.quality, self.releases);
+        let epsilon = loss.epsilon;
+        let quality = loss.quality;
+        let releases = self.releases;
         Ok(PrivacySpent {
             epsilon,
             delta,
@@ -115,7 +117,9 @@ impl Accountant for PldAccountant {
     /// By the privacy-loss distributions of the pair that dominates: tight.
     fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         let loss = super::replace_epsilon(&self.rounds, delta, &self.options)?;
-        let (epsilon, quality, releases) = (loss.epsilon, loss.quality, self.releases);
+        let epsilon = loss.epsilon;
+        let quality = loss.quality;
+        let releases = self.releases;
         Ok(PrivacySpent {
             epsilon,
             delta,

@@ -103,7 +103,8 @@ fn split(a: f64) -> (f64, f64) {
 #[inline(always)]
 fn two_product(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;
-    let ((a1, a2), (b1, b2)) = (split(a), split(b));
+    let (a1, a2) = split(a);
+    let (b1, b2) = split(b);
     (product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2)
 }
 
@@ -177,7 +178,8 @@ impl Real for Double {
         let one = Self::from_f64(1.0);
         // −2π/2ᵏ by halving: cos(x/2) = √((1 + cos x)/2), sin(x/2) = sin x/(2 cos(x/2)), from a
         // quarter turn.
-        let (mut cos, mut sin) = (Self::default(), -one);
+        let mut cos = Self::default();
+        let mut sin = -one;
         match k {
             0 => (cos, sin) = (one, Self::default()),
             1 => (cos, sin) = (-one, Self::default()),
@@ -188,7 +190,8 @@ impl Real for Double {
                 }
             }
         }
-        let (mut roots, mut at) = (Vec::with_capacity(count), [one, Self::default()]);
+        let mut roots = Vec::with_capacity(count);
+        let mut at = [one, Self::default()];
         for _ in 0..count {
             roots.push(at);
             at = [at[0] * cos - at[1] * sin, at[0] * sin + at[1] * cos];

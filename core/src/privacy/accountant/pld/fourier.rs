@@ -96,7 +96,8 @@ impl<F: Real> Complex<F> {
     /// selfᵏ by repeated squaring.
     #[inline]
     pub fn power(self, mut k: u32) -> Self {
-        let (mut base, mut out) = (self, Self::one());
+        let mut base = self;
+        let mut out = Self::one();
         while k > 0 {
             if k & 1 == 1 {
                 out = out.times(base);
@@ -135,7 +136,8 @@ impl<F: Real> Plan<F> {
     pub fn new(len: usize) -> Self {
         let n = len.next_power_of_two().max(4);
         // Two short tables and one product each: 2√n sines instead of n.
-        let (bits, low_bits) = (n.trailing_zeros(), (n.trailing_zeros() / 2).max(1));
+        let bits = n.trailing_zeros();
+        let low_bits = (n.trailing_zeros() / 2).max(1);
         let (low, error_low) = F::roots(bits, 1 << low_bits);
         let (high, error_high) = F::roots(bits - low_bits, ((n / 2) >> low_bits).max(1));
         let mask = (1 << low_bits) - 1;
@@ -193,10 +195,13 @@ impl<F: Real> Plan<F> {
         let mut z: Vec<Complex<F>> = values.chunks_exact(2).map(pair).collect();
         z.resize(m, Complex::default());
         self.transform(&mut z);
-        let (mut out, half) = (Vec::with_capacity(m + 1), F::from_f64(0.5));
+        let mut out = Vec::with_capacity(m + 1);
+        let half = F::from_f64(0.5);
         for k in 0..=m {
-            let (a, b) = (z[k % m], z[(m - k) % m].conjugate());
-            let (even, odd) = (a.add(b), a.sub(b));
+            let a = z[k % m];
+            let b = z[(m - k) % m].conjugate();
+            let even = a.add(b);
+            let odd = a.sub(b);
             let root = if k == m {
                 Complex::new(F::from_f64(-1.0), F::default())
             } else {
@@ -216,8 +221,10 @@ impl<F: Real> Plan<F> {
         let m = self.half;
         let mut z = Vec::with_capacity(m);
         for k in 0..m {
-            let (a, b) = (coefficients[k], coefficients[m - k].conjugate());
-            let (even, odd) = (a.add(b), a.sub(b).times(self.roots[k].conjugate()));
+            let a = coefficients[k];
+            let b = coefficients[m - k].conjugate();
+            let even = a.add(b);
+            let odd = a.sub(b).times(self.roots[k].conjugate());
             // Conjugated, so that the forward transform inverts.
             z.push(Complex::new(even.re - odd.im, even.im + odd.re).conjugate());
         }
@@ -232,14 +239,16 @@ impl<F: Real> Plan<F> {
     /// Σ x_j e^(−2πi·jk/m), in place.
     fn transform(&mut self, x: &mut [Complex<F>]) {
         let m = self.half;
-        let (mut n, mut s, mut in_x) = (m, 1, true);
+        let mut n = m;
+        let mut s = 1;
+        let mut in_x = true;
         while n > 1 {
             let (from, to): (&[Complex<F>], &mut [Complex<F>]) = if in_x {
                 (&*x, &mut self.scratch[..])
             } else {
                 (&self.scratch[..], &mut *x)
             };
-            if n % 4 == 0 {
+            if n.is_multiple_of(4) {
                 radix_4(from, to, &self.roots, n, s);
                 n /= 4;
                 s *= 4;
@@ -275,14 +284,19 @@ fn radix_4<F: Real>(
         let w2 = w1.times(w1);
         let w3 = w1.times(w2);
         let part = |i: usize| &from[s * (p + i * quarter)..][..s];
-        let (a, b, c, d) = (part(0), part(1), part(2), part(3));
+        let a = part(0);
+        let b = part(1);
+        let c = part(2);
+        let d = part(3);
         let out = &mut to[4 * p * s..][..4 * s];
         let (y0, rest) = out.split_at_mut(s);
         let (y1, rest) = rest.split_at_mut(s);
         let (y2, y3) = rest.split_at_mut(s);
         for q in 0..s {
-            let (sum, difference) = (a[q].add(c[q]), a[q].sub(c[q]));
-            let (other, across) = (b[q].add(d[q]), b[q].sub(d[q]));
+            let sum = a[q].add(c[q]);
+            let difference = a[q].sub(c[q]);
+            let other = b[q].add(d[q]);
+            let across = b[q].sub(d[q]);
             let turned = Complex::new(-across.im, across.re); // i·(b − d)
             y0[q] = sum.add(other);
             y1[q] = w1.times(difference.sub(turned));
@@ -307,7 +321,8 @@ mod tests {
             assert_eq!(plan.len(), n);
             let coefficients = plan.forward(&values);
             for (k, c) in coefficients.iter().enumerate() {
-                let (mut re, mut im) = (0.0, 0.0);
+                let mut re = 0.0;
+                let mut im = 0.0;
                 for (j, v) in values.iter().enumerate() {
                     let angle = -2.0 * core::f64::consts::PI * (j * k % n) as f64 / n as f64;
                     re += v * angle.cos();
@@ -329,9 +344,12 @@ mod tests {
             let values: Vec<f64> = (0..n)
                 .map(|i| ((i * i + 3 * i) % 1013) as f64 / 1013.0 - 0.3)
                 .collect();
-            let (mut short, mut long) = (Plan::<f64>::new(n), Plan::<Double>::new(n));
-            let (a, b) = (short.forward(&values), long.forward(&values));
-            let (mut error, mut norm) = (0.0, 0.0);
+            let mut short = Plan::<f64>::new(n);
+            let mut long = Plan::<Double>::new(n);
+            let a = short.forward(&values);
+            let b = long.forward(&values);
+            let mut error = 0.0;
+            let mut norm = 0.0;
             for (a, b) in a.iter().zip(&b) {
                 let b = b.to_f64();
                 error += (a.re - b.re).powi(2) + (a.im - b.im).powi(2);
@@ -350,7 +368,8 @@ mod tests {
     #[test]
     fn powers() {
         let z = Complex::new(0.6, 0.8);
-        let (mut slow, fast) = (Complex::new(1.0, 0.0), z.power(13));
+        let mut slow = Complex::new(1.0, 0.0);
+        let fast = z.power(13);
         (0..13).for_each(|_| slow = slow.times(z));
         assert!((slow.re - fast.re).abs() < 1e-14 && (slow.im - fast.im).abs() < 1e-14);
         assert_eq!(z.power(0), Complex::new(1.0, 0.0));

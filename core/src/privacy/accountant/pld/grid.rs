@@ -110,7 +110,8 @@ impl Grid {
         let value = |tilt: f64| {
             order::epsilon(1.0 + tilt, self.moment(direction, tilt).value / tilt, delta)
         };
-        let (mut best, mut factor) = ((start, value(start)), 2.0);
+        let mut best = (start, value(start));
+        let mut factor = 2.0;
         for _ in 0..40 {
             let before = best.0;
             for tilt in [before * factor, before / factor] {
@@ -172,7 +173,8 @@ impl Grid {
         bound: f64,
         pairs: bool,
     ) -> Option<Result<Reading, ()>> {
-        let (step, infinity) = (self.step, self.infinity(direction));
+        let step = self.step;
+        let infinity = self.infinity(direction);
         if !(infinity < delta) {
             return None;
         }
@@ -249,7 +251,8 @@ impl Grid {
 
     /// δ at ε = 0 in one direction, in a window of `cells`, rounded up.
     pub(super) fn variation(&self, direction: Direction, tilt: f64, cells: usize) -> f64 {
-        let (step, infinity) = (self.step, self.infinity(direction));
+        let step = self.step;
+        let infinity = self.infinity(direction);
         let kinds: Vec<Tilted> = self
             .pmfs(direction)
             .map(|(pmf, times)| Tilted::new(pmf, times, step, tilt, pmf.moment(step, tilt).value))
@@ -303,7 +306,8 @@ impl Grid {
             answer: Some(found.epsilon),
             ..tilts
         };
-        let (mut plain, mut pairs) = (f64::INFINITY, f64::INFINITY);
+        let mut plain = f64::INFINITY;
+        let mut pairs = f64::INFINITY;
         for i in -8..=16 {
             let tilt = tilts.plain.unwrap_or(tilts.pairs) * Scalar::exp(-0.3 * f64::from(i));
             let centre = self.moment(direction, tilt);
@@ -334,10 +338,8 @@ impl Grid {
         let cut = 14.0 - Scalar::ln(Scalar::max(level, 1e-300));
         // Chernoff: (K(λ+η) − K(λ) + cut)/η has one minimum in η; for a normal sum it is here, for
         // rare large losses below.
-        let (mut eta, mut high) = (
-            Scalar::sqrt(2.0 * cut / Scalar::max(centre.variance, 1e-300)),
-            f64::INFINITY,
-        );
+        let mut eta = Scalar::sqrt(2.0 * cut / Scalar::max(centre.variance, 1e-300));
+        let mut high = f64::INFINITY;
         for _ in 0..40 {
             let candidate = (self.moment(direction, tilt + eta).value - centre.value + cut) / eta;
             if candidate < high {
@@ -347,7 +349,8 @@ impl Grid {
             }
             eta *= 0.5;
         }
-        let (mut first, mut last) = (0.0, 0.0);
+        let mut first = 0.0;
+        let mut last = 0.0;
         for (pmf, times) in self.pmfs(direction) {
             let (low, top) = pmf.ends();
             first += f64::from(times) * low as f64 * self.step;
@@ -422,7 +425,8 @@ impl Scale {
             return Ok(0.0);
         }
         let most = if self.tail_only { bound + 2.0 } else { bound };
-        let (mut low, mut high) = (0, math::ceil(most / self.step) as i64 + 1);
+        let mut low = 0;
+        let mut high = math::ceil(most / self.step) as i64 + 1;
         // The Rényi bound is one, so what is too much there are images, if it is not the allowance.
         let (most, unsure) = at(high);
         if !(most <= self.delta) {

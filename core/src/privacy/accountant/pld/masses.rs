@@ -140,7 +140,9 @@ impl Pmf {
     /// **Numerics**: each value is right to within [`Pmf::rounding`], relative.
     pub(super) fn tilted(&self, step: f64, tilt: f64, shift: f64, mut visit: impl FnMut(i64, f64)) {
         let ratio = Scalar::exp(tilt * step);
-        let (mut factor, mut before, mut run) = (0.0, i64::MIN, 0);
+        let mut factor = 0.0;
+        let mut before = i64::MIN;
+        let mut run = 0;
         for &(index, mass) in &self.cells {
             if run == 0 || before + 1 != index {
                 factor = Scalar::exp(tilt * (index as f64 * step) - shift);
@@ -175,7 +177,9 @@ impl Pmf {
         if !shift.is_finite() {
             shift = 0.0;
         }
-        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+        let mut sum = 0.0;
+        let mut first = 0.0;
+        let mut second = 0.0;
         let origin = self.ends().0;
         self.tilted(step, tilt, shift, |index, p| {
             let loss = (index - origin) as f64 * step;

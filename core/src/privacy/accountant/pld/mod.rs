@@ -167,7 +167,8 @@ pub fn delta(rounds: &[Rounds], target: f64, options: &Options) -> Result<f64, A
     if !(target >= 0.0) {
         return Err(AccountantError::Epsilon(target));
     }
-    let (mut low, mut high) = (-700.0, 0.0f64);
+    let mut low = -700.0;
+    let mut high = 0.0f64;
     while high - low > 1e-3 {
         let middle = 0.5 * (low + high);
         match epsilon(rounds, Scalar::exp(middle), options) {
@@ -193,8 +194,11 @@ impl Problem {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(AccountantError::Delta(delta));
         }
-        let (mut total, mut count, mut spent) = (Row::ZERO, 0.0, 0.0);
-        let (mut relation, mut kinds) = (None, Vec::with_capacity(rounds.len()));
+        let mut total = Row::ZERO;
+        let mut count = 0.0;
+        let mut spent = 0.0;
+        let mut relation = None;
+        let mut kinds = Vec::with_capacity(rounds.len());
         for (event, times) in rounds {
             let mut row = Row::ZERO;
             rdp::divergences(event, &mut row)?;
@@ -294,19 +298,15 @@ impl Problem {
             return best;
         }
         // ε is unimodal in the order: ternary search on integers, up to 2¹⁵.
-        let (mut low, mut high) = (
-            best.0 / 2.0,
-            if best.0 == 1024.0 {
-                32_768.0
-            } else {
-                best.0 * 2.0
-            },
-        );
+        let mut low = best.0 / 2.0;
+        let mut high = if best.0 == 1024.0 {
+            32_768.0
+        } else {
+            best.0 * 2.0
+        };
         while high - low > 2.0 {
-            let (a, b) = (
-                math::floor(low + (high - low) / 3.0),
-                math::ceil(high - (high - low) / 3.0),
-            );
+            let a = math::floor(low + (high - low) / 3.0);
+            let b = math::ceil(high - (high - low) / 3.0);
             if value(a) <= value(b) {
                 high = b;
             } else {
@@ -400,10 +400,12 @@ impl Problem {
 /// The best order above 1 without a table: sections of ln(order − 1). Whatever order is found, its
 /// ε is a bound.
 fn best_of_any(value: impl Fn(f64) -> f64) -> (f64, f64) {
-    let (mut low, mut high) = (-4.0, 9.0);
+    let mut low = -4.0;
+    let mut high = 9.0;
     let order = |ln: f64| 1.0 + Scalar::exp(ln);
     for _ in 0..16 {
-        let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+        let a = low + (high - low) / 3.0;
+        let b = high - (high - low) / 3.0;
         if value(order(a)) <= value(order(b)) {
             high = b
         } else {
@@ -453,7 +455,9 @@ impl Search<'_> {
     /// A step whose error of the log moment, which is known exactly, is about the tolerance:
     /// nothing is convolved yet.
     fn first_step(&self) -> f64 {
-        let (tilt, bound, tolerance) = (self.tilt, self.bound, self.tolerance);
+        let tilt = self.tilt;
+        let bound = self.bound;
+        let tolerance = self.tolerance;
         let exact_moment = tilt * self.problem.divergence(tilt + 1.0);
         let mut step = self.step_guess();
         for _ in 0..6 {
@@ -479,7 +483,8 @@ impl Search<'_> {
     /// from the tilted bulk, cells must be narrow there: the first answers tell. With it the tilts
     /// and the level to go on with.
     fn first_look(&self, step: &mut f64) -> (Look, Tilts, f64) {
-        let (delta, bound) = (self.problem.delta, self.bound);
+        let delta = self.problem.delta;
+        let bound = self.bound;
         let mut level = 1.0;
         let mut grid = self.grid(2.0 * *step, level);
         let mut tilts = Tilts::both(grid.best_tilt(Direction::Remove, self.tilt, delta));

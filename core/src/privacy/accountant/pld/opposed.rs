@@ -85,7 +85,8 @@ pub(super) fn cells(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
     let last = math::ceil(top / step) as i64 + 1;
     let widest = weight.widest(step);
     let edge = |i: i64| Tails::at(crossing(q, z, i as f64 * step), z);
-    let (mut low, mut at) = (edge(-last), -last);
+    let mut low = edge(-last);
+    let mut at = -last;
     // What lies below the first edge is lifted to it.
     let mut cells = vec![(at, (1.0 - q) * low.outside.below() + q * low.inside.below())];
     while at < last {
@@ -189,10 +190,13 @@ mod tests {
             };
             let value = |x: f64| {
                 let nobody = (1.0 - q) * density(x, 0.0);
-                let (p, other) = (nobody + q * density(x, 1.0), nobody + q * density(x, -1.0));
+                let p = nobody + q * density(x, 1.0);
+                let other = nobody + q * density(x, -1.0);
                 f64::max(p - epsilon.exp() * other, 0.0)
             };
-            let (low, high, n) = (-12.0 * z - 2.0, 12.0 * z + 2.0, 400_000);
+            let low = -12.0 * z - 2.0;
+            let high = 12.0 * z + 2.0;
+            let n = 400_000;
             let h = (high - low) / f64::from(n);
             let weight = |i: i32| {
                 if i == 0 || i == n {

@@ -134,7 +134,8 @@ impl Weights {
     }
 
     fn at(&self, omega: f64) -> Complex {
-        let (mut shrink, mut below) = (Scalar::exp(-self.a), Self::gap(self.a, omega));
+        let mut shrink = Scalar::exp(-self.a);
+        let mut below = Self::gap(self.a, omega);
         if !self.tail_only {
             shrink *= -math::exp_m1(-self.step);
             below = below.times(Self::gap(self.a + self.step, omega));
@@ -163,7 +164,8 @@ impl Weights {
         let sigma = F::from_f64(sigma);
         let root = plan.root(k);
         let gap = |x: F| Complex::one().sub(Complex::new(x * root.re, x * root.im));
-        let (first, second) = (gap(rho), gap(sigma));
+        let first = gap(rho);
+        let second = gap(sigma);
         let up = Complex::new((rho - sigma) * root.re, (rho - sigma) * root.im);
         let off =
             (plan.root_error() + 5.0 * F::UNIT) * (1.0 + 1.0 / first.norm() + 1.0 / second.norm());
@@ -217,7 +219,9 @@ impl Spectrum {
         most: usize,
     ) -> Option<(usize, f64)> {
         let bounds: Vec<Decay> = kinds.iter().map(Decay::new).collect();
-        let (mut high, mut sum, mut best) = (n / 2, 0.0, None);
+        let mut high = n / 2;
+        let mut sum = 0.0;
+        let mut best = None;
         while high > 1 {
             let low = (high * 4 / 5).min(high - 1);
             // Frequencies low + 1 ..= high, both signs.
@@ -258,7 +262,8 @@ impl Spectrum {
                     z = z.times(root);
                 }
             }
-            let (sum, terms) = (kind.sum(), kind.cells.len() as f64);
+            let sum = kind.sum();
+            let terms = kind.cells.len() as f64;
             for (k, (phi, (product, size, error))) in phi.iter().zip(&mut product).enumerate() {
                 let e = (18.0 * k as f64 + terms + 2.0) * UNIT_ROUNDOFF * sum * (1.0 + 1e-9);
                 let most = phi.norm() + e;
@@ -322,7 +327,9 @@ impl Spectrum {
         kinds
             .iter()
             .for_each(|kind| relative += 3.0 * F::UNIT * f64::from(kind.count));
-        let (mut plain, mut squares, mut sums) = (0.0, 0.0, vec![0.0; kinds.len()]);
+        let mut plain = 0.0;
+        let mut squares = 0.0;
+        let mut sums = vec![0.0; kinds.len()];
         let mut values = Vec::with_capacity(count);
         for (k, (product, size)) in product.iter().enumerate() {
             let (psi, off) = weights.in_format(&plan, k);
@@ -366,7 +373,8 @@ impl Spectrum {
             Way::Few(values) => {
                 let turn = angle(start, self.n);
                 let root = Complex::new(Scalar::cos(turn), Scalar::sin(turn));
-                let (mut sum, mut z) = (0.0, Complex::new(1.0, 0.0));
+                let mut sum = 0.0;
+                let mut z = Complex::new(1.0, 0.0);
                 for value in values {
                     sum += value.re * z.re - value.im * z.im;
                     z = z.times(root);
@@ -402,8 +410,9 @@ struct Decay {
 impl Decay {
     fn new(kind: &Tilted) -> Self {
         let first = kind.cells.first().map_or(0, |cell| cell.0);
-        let (mut sums, mut total, mut variation) =
-            (Vec::with_capacity(kind.cells.len() + 1), [0.0f64; 3], 0.0);
+        let mut sums = Vec::with_capacity(kind.cells.len() + 1);
+        let mut total = [0.0f64; 3];
+        let mut variation = 0.0;
         let mut before: Option<(i64, f64)> = None;
         for &(index, p) in &kind.cells {
             let j = (index - first) as f64;

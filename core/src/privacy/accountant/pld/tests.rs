@@ -67,7 +67,9 @@ fn delta_by_hand(sum: &(i64, Vec<f64>), e: i64, top: Option<i64>) -> f64 {
 
 #[test]
 fn every_window_errs_upwards_and_a_long_one_hardly() {
-    let (one, count, e) = (release(TILT), 3, 40);
+    let one = release(TILT);
+    let count = 3;
+    let e = 40;
     let sum = by_hand(&one, count);
     let truth = delta_by_hand(&sum, e, None);
     let moment = one.moment(STEP, TILT).value;
@@ -76,7 +78,8 @@ fn every_window_errs_upwards_and_a_long_one_hardly() {
     for n in [4usize, 7, 16, 33, 64, 100, 250, 400, 1000, 3000] {
         for enough in [Some(1e-12), Some(0.0), None] {
             let spectrum = Spectrum::new(&kinds, n, STEP, TILT, false, enough);
-            let (at, allowance) = (spectrum.at(e) * scale, spectrum.allowance * scale);
+            let at = spectrum.at(e) * scale;
+            let allowance = spectrum.allowance * scale;
             assert!(
                 at + allowance >= truth * (1.0 - 1e-12),
                 "{n}: {at} < {truth}"
@@ -134,7 +137,8 @@ fn wide_cells_lose_nothing_and_hardly_gain() {
                     + pmf.infinity
             };
             for e in (dense.ends().0..dense.ends().1).step_by(5) {
-                let (narrow, wide) = (delta(dense, e), delta(sparse, e));
+                let narrow = delta(dense, e);
+                let wide = delta(sparse, e);
                 assert!(
                     wide >= narrow * (1.0 - 1e-12) - 1e-15,
                     "{q} {z} {e}: {wide:e} {narrow:e}"
@@ -176,10 +180,8 @@ fn what_is_called_tight_is_within_its_tolerance_of_a_far_finer_run() {
         (0.05, 4.0, 1000, 1e-10),
     ] {
         let rounds = [(sampled(q, z), count)];
-        let (loss, fine) = (
-            pld::epsilon(&rounds, delta, &Options::default()).unwrap(),
-            pld::epsilon(&rounds, delta, &finer).unwrap(),
-        );
+        let loss = pld::epsilon(&rounds, delta, &Options::default()).unwrap();
+        let fine = pld::epsilon(&rounds, delta, &finer).unwrap();
         assert_eq!(
             (loss.quality, fine.quality),
             (Quality::Tight, Quality::Tight)
@@ -243,10 +245,13 @@ fn mended_few_rounds_and_rare_large_losses_are_tight() {
 fn not_tight(wanted: usize, seed: u64) -> Vec<String> {
     let mut stream = crate::random::Stream::from_seed(seed);
     let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());
-    let (mut found, mut seen) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut seen = 0;
     while seen < wanted {
-        let (q, z) = (number(1e-4, 1.0), number(0.3, 30.0));
-        let (count, delta) = (number(1.0, 10_001.0) as u32, number(1e-12, 1e-3));
+        let q = number(1e-4, 1.0);
+        let z = number(0.3, 30.0);
+        let count = number(1.0, 10_001.0) as u32;
+        let delta = number(1e-12, 1e-3);
         let loss = pld::epsilon(&[(sampled(q, z), count)], delta, &Options::default()).unwrap();
         if loss.epsilon > 1e-3 && loss.epsilon <= 60.0 {
             seen += 1;
@@ -294,7 +299,8 @@ fn weights_in_pairs_never_fall_below_those_of_one_number_each() {
         );
         let mut largest = 0.0f64;
         for e in 0..n as i64 {
-            let (a, b) = (plain.at(e), pairs.at(e));
+            let a = plain.at(e);
+            let b = pairs.at(e);
             largest = largest.max(b);
             assert!(
                 (a - b).abs() <= plain.allowance + pairs.allowance + 1e-11 * b,

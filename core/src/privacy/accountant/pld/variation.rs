@@ -79,7 +79,8 @@ fn numerical(problem: &Problem, options: &Options) -> f64 {
     let std = Scalar::sqrt(Scalar::max(centre.variance, 1e-12));
     let tilt = Scalar::min(1.0 / std, 1.0);
     let mut step = 0.02 * std / Scalar::sqrt(Scalar::max(problem.count, 1.0));
-    let (mut best, mut before) = (1.0, f64::INFINITY);
+    let mut best = 1.0;
+    let mut before = f64::INFINITY;
     for _ in 0..HALVINGS {
         let (grid, cells) = at(problem, step, tilt, options);
         let now = grid.variation(Direction::Remove, tilt, cells);

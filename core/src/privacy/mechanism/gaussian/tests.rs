@@ -78,7 +78,8 @@ fn a_release_is_the_decoded_sum_plus_noise_and_carries_its_event() {
     let mut source = Simulated::new(Stream::from_seed(5));
     let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
     let drawn: [i64; 3] = (&*noise.noise).try_into().unwrap();
-    let (mut sums, mut out) = ([100, -200, 0], [0.0f64; 3]);
+    let mut sums = [100, -200, 0];
+    let mut out = [0.0f64; 3];
     let sample = mechanism.sample(&mut source, &mut [0; 2]).unwrap();
     let release = mechanism
         .release(&mut sums, sample, noise, 4.0, &mut out)
@@ -138,11 +139,9 @@ fn everybody_is_no_sample() {
         (unsampled.radius(), unsampled.decode_unit(3.0))
     );
     let released = |mechanism: &GridGaussian, out: &mut [f64]| {
-        let (mut source, mut pool, mut sums) = (
-            Simulated::new(Stream::from_seed(5)),
-            [0i64; 3],
-            [100, -200, 0],
-        );
+        let mut source = Simulated::new(Stream::from_seed(5));
+        let mut pool = [0i64; 3];
+        let mut sums = [100, -200, 0];
         let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
         let sample = mechanism
             .everybody()
@@ -153,7 +152,8 @@ fn everybody_is_no_sample() {
             .unwrap()
             .event()
     };
-    let (mut one, mut other) = ([0.0; 3], [0.0; 3]);
+    let mut one = [0.0; 3];
+    let mut other = [0.0; 3];
     let events = (
         released(&sampled, &mut one),
         released(&unsampled, &mut other),

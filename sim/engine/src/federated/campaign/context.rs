@@ -98,7 +98,8 @@ impl<T: Scalar> CampaignContext<T> {
     ) -> Result<Self, DriverError> {
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
         let releases = campaign.releases().of_another();
-        let (config, plan) = (releases.context().config(), releases.plan());
+        let config = releases.context().config();
+        let plan = releases.plan();
         base.config_id = wire::config_id(&(&base.config, config, plan.noise_multipliers));
         Ok(CampaignContext {
             base,

@@ -75,10 +75,8 @@ impl Solo {
         let mut searcher = match kept.filter(|searcher| known(searcher) <= log.len()) {
             Some(searcher) => searcher,
             None => {
-                let (dim, room) = (
-                    ground.dim,
-                    (ground.initial_points + ground.rounds).max(1) as usize,
-                );
+                let dim = ground.dim;
+                let room = (ground.initial_points + ground.rounds).max(1) as usize;
                 let settings = Settings {
                     seed: agent,
                     ..Settings::default()
@@ -277,7 +275,8 @@ mod tests {
             .unwrap()
             .surrogate
             .kernel;
-        let (rows, candidates) = (vec![2.0, 0.0, 0.0, 1.0], vec![0.0, 1.0]);
+        let rows = vec![2.0, 0.0, 0.0, 1.0];
+        let candidates = vec![0.0, 1.0];
         let ground = Ground {
             agents: 3,
             rounds: 4,
@@ -304,10 +303,8 @@ mod tests {
             coins,
         );
         // Prior variance 4, three observations of mean 1.5 above the constant, noise variance 1/4.
-        let (precision, mean) = (
-            1.0 / 4.0 + 3.0 / 0.25,
-            1.5 * (3.0 / 0.25) / (1.0 / 4.0 + 3.0 / 0.25),
-        );
+        let precision = 1.0 / 4.0 + 3.0 / 0.25;
+        let mean = 1.5 * (3.0 / 0.25) / (1.0 / 4.0 + 3.0 / 0.25);
         let (factor, rhs) = sent.split_at(3);
         let mut weights = rhs.to_vec();
         root::solve(factor, &mut weights);
@@ -332,7 +329,8 @@ mod tests {
                 .filter(|_| Follower.next(&sight, coins) == 1)
                 .count()
         };
-        let (with, without) = (share(Some(&sent)), share(None));
+        let with = share(Some(&sent));
+        let without = share(None);
         assert!(with < 200 && without > 380, "{with} {without}");
     }
 
@@ -366,7 +364,8 @@ mod tests {
             500.0 + 70.0 * (Scalar::sin(7.0 * x) + 0.6 * x)
         };
         let best = (0..101).map(value).fold(f64::NEG_INFINITY, f64::max);
-        let (kept, mut log) = (Solo::default(), vec![(3, value(3)), (97, value(97))]);
+        let kept = Solo::default();
+        let mut log = vec![(3, value(3)), (97, value(97))];
         for round in 1..=rounds {
             let sight = Sight {
                 ground: &ground,

@@ -22,7 +22,8 @@ pub struct CustomContext<T> {
 
 /// What all parties of a method in one run know.
 pub fn ground<T: Scalar>(scenario: &Scenario, base: &MethodContext<T>) -> Ground {
-    let (federation, surrogate) = (&scenario.federation, &scenario.surrogate);
+    let federation = &scenario.federation;
+    let surrogate = &scenario.surrogate;
     let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
     let (rows, columns) = base.run.rows();
     Ground {

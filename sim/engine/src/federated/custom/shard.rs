@@ -157,7 +157,8 @@ impl<T: Scalar> Agents for CustomContext<T> {
             best,
             ..
         } = slot;
-        let (ground, round) = (&self.ground, order.round);
+        let ground = &self.ground;
+        let round = order.round;
         let reach = turn.reaches(agent, order.broadcast.is_some());
         if round > 0 && reach == Reach::Away {
             turn.silent(turn.leaf(agent, 0));
@@ -246,7 +247,8 @@ fn next<T: Scalar>(
     sight: &Sight<'_>,
     coins: &mut Stream,
 ) -> Result<u32, DriverError> {
-    let (count, agent) = (context.ground.count(), sight.agent);
+    let count = context.ground.count();
+    let agent = sight.agent;
     if sight.round == 0 {
         return Ok(initial(context.base.run.seed, sight));
     }
@@ -282,10 +284,8 @@ pub(super) fn sendable<T: Scalar>(
         return Ok(());
     }
     let count = expected.map_or(String::new(), |expected| format!("{expected} "));
-    let (method, admissible) = (
-        context.base.method.name().to_owned(),
-        format!("{count}finite numbers"),
-    );
+    let method = context.base.method.name().to_owned();
+    let admissible = format!("{count}finite numbers");
     Err(CustomError::Numbers {
         method,
         round,

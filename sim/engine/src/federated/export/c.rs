@@ -72,7 +72,8 @@ pub(super) fn text(export: &Export) -> String {
         .map(|(doc, name, value)| format!("/* {doc} */\n#define SORDINO_{name} {value}u\n"))
         .collect();
     let array = |doc: &str, name: &str, values: &[u8]| {
-        let (len, values) = (values.len(), bytes(values));
+        let len = values.len();
+        let values = bytes(values);
         format!("/* {doc} */\nstatic const unsigned char SORDINO_{name}[{len}] = {{\n{values}}};\n")
     };
     format!(
@@ -179,7 +180,8 @@ fn settings(
     export: &Export,
     draws: &DrawsProtocol,
 ) -> Result<Vec<(&'static str, String)>, &'static str> {
-    let (parameters, features) = (draws.config.parameters(), draws.features);
+    let parameters = draws.config.parameters();
+    let features = draws.features;
     let [
         clipping_norm,
         sampling_probability,
@@ -306,7 +308,8 @@ fn list((what, name): (&str, &str), points: &[f64], export: &Export) -> String {
 type Constant = (&'static str, &'static str, usize);
 
 fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
-    let (parameters, sizes) = (draws.config.parameters(), export.sizes(draws));
+    let parameters = draws.config.parameters();
+    let sizes = export.sizes(draws);
     let [upload, broadcast] = export.frames();
     let [state, entry] = export.stored();
     let features = random_fourier::storage_len(sizes.dim, sizes.features);
@@ -351,11 +354,9 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
 }
 
 fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
-    let (m, n, rounds) = (
-        prior.config.features(),
-        prior.config.design_len(),
-        prior.rounds as usize,
-    );
+    let m = prior.config.features();
+    let n = prior.config.design_len();
+    let rounds = prior.rounds as usize;
     let [upload, broadcast] = export.frames();
     vec![
         (
@@ -430,7 +431,8 @@ mod tests {
 
     #[test]
     fn settings_are_written_for_what_the_agent_in_c_can_do() {
-        let (list, usual) = ([0.0, 0.25, 1.0], "privacy.noise_multiplier=0.1");
+        let list = [0.0, 0.25, 1.0];
+        let usual = "privacy.noise_multiplier=0.1";
         let found = header(method::DP_FTS_DE, &list, usual);
         for part in [
             ".noise_multiplier = 0.1, \\\n",

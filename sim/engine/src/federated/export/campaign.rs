@@ -90,11 +90,9 @@ fn constant(language: Language, doc: &str, name: &str, value: usize) -> String {
 
 /// An array in a language: what it is, its name and numbers.
 fn array(language: Language, doc: &str, name: &str, numbers: &Numbers<'_>) -> String {
-    let (of, len, lines) = (
-        numbers.name(language),
-        numbers.len(),
-        numbers.lines(language),
-    );
+    let of = numbers.name(language);
+    let len = numbers.len();
+    let lines = numbers.lines(language);
     match language {
         Language::C => format!(
             "/* {doc} */\n#define SORDINO_{name}_LEN {len}u\nstatic const {of} SORDINO_{name}[{len}] = {{\n{lines}}};\n"
@@ -113,7 +111,8 @@ impl CampaignExport<'_> {
         let dim = self.agreement.dim as usize;
         let agreement = postcard::to_allocvec(self.agreement).map_err(ExportError::Format)?;
         let digest = self.agreement.digest().0;
-        let (protocol, numbers) = (&self.agreement.protocol, self.numbers.concat());
+        let protocol = &self.agreement.protocol;
+        let numbers = self.numbers.concat();
         let first = "first points, as many as everybody is expected to have; three at least";
         let releases =
             "releases, each with a frame down, what it is made with, and a contribution up";

@@ -122,7 +122,8 @@ impl Export {
 
     /// Bytes of the longest frame up and down.
     pub(super) fn frames(&self) -> [usize; 2] {
-        let (scalar, protocol) = (self.agreement.scalar, &self.agreement.protocol);
+        let scalar = self.agreement.scalar;
+        let protocol = &self.agreement.protocol;
         [protocol.upload_len(), protocol.released_len()].map(|len| frame_len_max(scalar, len))
     }
 

@@ -39,7 +39,8 @@ pub(super) fn text(export: &Export) -> String {
         .map(|(doc, name, of, value)| format!("/// {doc}\npub const {name}: {of} = {value};\n"))
         .collect();
     let array = |doc: &str, name: &str, values: &[u8]| {
-        let (len, values) = (values.len(), bytes(values));
+        let len = values.len();
+        let values = bytes(values);
         format!("/// {doc}\n#[rustfmt::skip]\npub const {name}: [u8; {len}] = [\n{values}];\n")
     };
     format!(
@@ -88,7 +89,9 @@ fn tag(export: &Export) -> &'static str {
 }
 
 fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
-    let (parameters, sizes, tag) = (draws.config.parameters(), export.sizes(draws), tag(export));
+    let parameters = draws.config.parameters();
+    let sizes = export.sizes(draws);
+    let tag = tag(export);
     let regions = parameters.regions.count().to_string();
     let constant = |doc, name, value: &str| (doc, name, "usize", value.to_owned());
     vec![
@@ -148,10 +151,8 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
 }
 
 fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
-    let (p, frame) = (
-        prior.config.parameters(),
-        format!("frame_len_max(ScalarTag::{}, FEATURES + 1)", tag(export)),
-    );
+    let p = prior.config.parameters();
+    let frame = format!("frame_len_max(ScalarTag::{}, FEATURES + 1)", tag(export));
     let constant = |doc, name, value: String| (doc, name, "usize", value);
     let said = |doc, name, value: &str| constant(doc, name, value.to_owned());
     let trust = format!("Trust::{:?}", p.trust);

@@ -48,13 +48,12 @@ pub fn protocol(
     let Some(prior) = &scenario.prior else {
         return Ok(None);
     };
-    let (federation, surrogate, parts) =
-        (&scenario.federation, &scenario.surrogate, method.parts());
-    let (agents, points, m) = (
-        federation.agents,
-        federation.initial_points,
-        (landmarks.len() / dim) as u32,
-    );
+    let federation = &scenario.federation;
+    let surrogate = &scenario.surrogate;
+    let parts = method.parts();
+    let agents = federation.agents;
+    let points = federation.initial_points;
+    let m = (landmarks.len() / dim) as u32;
     let private = method.guarantee() == Guarantee::DifferentialPrivacy;
     // Noise that protects nobody is one server's.
     let trust = if private {
@@ -116,7 +115,8 @@ impl<T: Scalar> PriorNumbers<T> {
         candidates: &[f64],
         dim: usize,
     ) -> Result<Arc<Self>, DriverError> {
-        let (config, m) = (protocol.config, protocol.config.features());
+        let config = protocol.config;
+        let m = protocol.config.features();
         let [landmarks, list] = [
             Candidates::list(landmarks, dim)?,
             Candidates::list(candidates, dim)?,
@@ -193,7 +193,8 @@ impl<T: Scalar> PriorContext<T> {
         numbers: Arc<PriorNumbers<T>>,
         workspace_bytes: Option<usize>,
     ) -> Result<Self, DriverError> {
-        let (dim, seed) = (shared.dim(), run.seed);
+        let dim = shared.dim();
+        let seed = run.seed;
         let missing = DriverError::Check("a federated prior of a scenario without [prior]");
         let landmarks = landmarks(scenario, dim);
         let protocol = protocol(scenario, method, &landmarks, dim, seed)?.ok_or(missing)?;
@@ -201,10 +202,8 @@ impl<T: Scalar> PriorContext<T> {
         if method.guarantee() != Guarantee::DifferentialPrivacy {
             base.budget.0 = f64::INFINITY;
         }
-        let (rounds, multipliers) = (
-            protocol.release_rounds.as_slice(),
-            protocol.noise_multipliers.as_slice(),
-        );
+        let rounds = protocol.release_rounds.as_slice();
+        let multipliers = protocol.noise_multipliers.as_slice();
         base.config_id = wire::config_id(&(&protocol.config, rounds, multipliers));
         let described = Described::of(scenario, method);
         Ok(PriorContext {

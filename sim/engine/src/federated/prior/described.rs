@@ -51,7 +51,8 @@ impl Described {
             "simulated by sordino run, method {method}, noise of seed {}: no privacy",
             scenario.seed
         );
-        let (dataset, delta) = (scenario.name.clone(), scenario.privacy.delta);
+        let dataset = scenario.name.clone();
+        let delta = scenario.privacy.delta;
         Ok(Described {
             space,
             goal,

@@ -53,10 +53,8 @@ impl Helper {
         leader: &mut Host<T>,
         method: &PriorContext<T>,
     ) -> Result<(), DriverError> {
-        let (epoch, release) = (
-            leader.state().broadcast(),
-            u64::from(leader.state().releases()),
-        );
+        let epoch = leader.state().broadcast();
+        let release = u64::from(leader.state().releases());
         let unopened = DriverError::Check("an answer to a release that is not open");
         let (terms, noise_multiplier) = leader.method().open_terms(epoch).ok_or(unopened)?;
         let config = method.config();
@@ -64,13 +62,12 @@ impl Helper {
         let mechanism = *Mechanism::new(config, &terms, noise_multiplier)
             .map_err(refused)?
             .grid();
-        let (len, modulus) = (
-            config.contribution_len(),
-            Modulus::fitting(&mechanism, config.parameters().agents),
-        );
+        let len = config.contribution_len();
+        let modulus = Modulus::fitting(&mechanism, config.parameters().agents);
         let source = self.sources.of_broadcast(epoch);
-        let (mut sums, mut noise, mut answer) =
-            (vec![0; len], vec![0; len], vec![0; modulus.share_len(len)]);
+        let mut sums = vec![0; len];
+        let mut noise = vec![0; len];
+        let mut answer = vec![0; modulus.share_len(len)];
         let open = HelperRelease::open(
             mechanism,
             Digest::default(),
@@ -82,7 +79,8 @@ impl Helper {
         )?;
         let (charge, charged) = open.close(release);
         charged.answer(self.ledger.append(charge)?, source, &mut answer)?;
-        let (mut shares, mut opened) = (vec![0; len], Wiped::from(vec![0; len]));
+        let mut shares = vec![0; len];
+        let mut opened = Wiped::from(vec![0; len]);
         let shares = ShareSum::new(&mut shares, modulus);
         Ok(leader.take(Opened::new(&shares, &answer, epoch, 0, opened.as_mut())?)?)
     }

@@ -39,10 +39,8 @@ impl<T: Scalar> Federated for PriorContext<T> {
         path: Option<&Path>,
         stored: Option<Self::Stored>,
     ) -> Result<Servers<T>, DriverError> {
-        let (sources, ledger) = (
-            SimulatedSources::new(self.base.run.seed),
-            host::ledger(&self.base, path)?,
-        );
+        let sources = SimulatedSources::new(self.base.run.seed);
+        let ledger = host::ledger(&self.base, path)?;
         let mut population =
             Population::new(self.clone(), self.plan()).map_err(ServerError::from)?;
         // A checkpoint holds the posterior, not the sums that led to it.
@@ -90,7 +88,8 @@ impl<T: Scalar> Federated for PriorContext<T> {
                 let unopened = DriverError::Check("a release that is open without its terms");
                 let (terms, noise_multiplier) =
                     server.method().open_terms(release).ok_or(unopened)?;
-                let (share, source) = (Some(server.share()?), server.kind());
+                let share = Some(server.share()?);
+                let source = server.kind();
                 let weights = Arc::from(server.method().posterior().weights());
                 let order = PriorOrder::Release {
                     round,

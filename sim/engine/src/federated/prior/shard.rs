@@ -75,7 +75,8 @@ impl<T: Scalar> Agents for PriorContext<T> {
     }
 
     fn lengths(&self) -> Result<[usize; 2], DriverError> {
-        let (m, public) = (self.config().features(), self.public()?);
+        let m = self.config().features();
+        let public = self.public()?;
         let log = log_len(self.config().design_len(), self.rounds() as usize);
         let (_, rank) = public.prior();
         Ok([log, workspace_len(log / 2, m, rank, levels(&self.models))])

@@ -32,10 +32,8 @@ impl<T: Scalar> Federated for VoteContext<T> {
         path: Option<&Path>,
         stored: Option<Self::Stored>,
     ) -> Result<ServerHost<T>, DriverError> {
-        let (sources, ledger) = (
-            SimulatedSources::new(self.base.run.seed),
-            host::ledger(&self.base, path)?,
-        );
+        let sources = SimulatedSources::new(self.base.run.seed);
+        let ledger = host::ledger(&self.base, path)?;
         let (stored, shares) = stored.unzip();
         let shares: Vec<T> = shares
             .unwrap_or_default()

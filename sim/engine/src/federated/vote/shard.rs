@@ -86,7 +86,8 @@ impl<T: Scalar> Agents for VoteContext<T> {
             best,
             ..
         } = slot;
-        let (ground, round) = (&self.ground, order.round);
+        let ground = &self.ground;
+        let round = order.round;
         let reach = turn.reaches(agent, order.maximum.is_some());
         if round > 0 && reach == Reach::Away {
             turn.silent(turn.leaf(agent, 0));

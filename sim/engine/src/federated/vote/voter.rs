@@ -41,7 +41,8 @@ impl Voter {
         if let Some((_, winner)) = found.as_ref().filter(|(known, _)| known == shares) {
             return *winner;
         }
-        let (count, noise) = (shares.len().max(1) as f64, self.noise_std * self.noise_std);
+        let count = shares.len().max(1) as f64;
+        let noise = self.noise_std * self.noise_std;
         let spread = shares
             .iter()
             .map(|share| (share - 1.0 / count) * (share - 1.0 / count) / count)
