@@ -18,7 +18,9 @@ const WIDTH: usize = 64;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GuideError {
     /// It is of another search.
-    #[error("the file is of another search: {what} is {found}; admissible: {admissible}")]
+    #[error(
+        "the file is of another search: {what} of the file is {admissible}, of this search {found}"
+    )]
     Other {
         /// What differs between the two.
         what: String,

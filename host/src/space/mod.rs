@@ -292,9 +292,10 @@ impl Parameter {
                         "a positive number where scale is \"log\"",
                     )
                 } else if *integer && (low.fract() != 0.0 || high.fract() != 0.0) {
+                    let key = if low.fract() == 0.0 { "high" } else { "low" };
                     refuse(
-                        format!("low is {low} and high is {high}"),
-                        "whole numbers where integer is true",
+                        format!("{key} is {}", if key == "low" { low } else { high }),
+                        "a whole number where integer is true",
                     )
                 } else {
                     Ok(())

@@ -81,8 +81,9 @@ pub fn hand_over(program: &Program, arguments: &[OsString]) -> CliError {
     let error = Command::new(&path).args(arguments.iter().skip(1)).exec();
     if error.kind() == std::io::ErrorKind::NotFound {
         return CliError::failure(format!(
-            "`sordino {command}` is carried out by {name}, which is neither beside this program nor in PATH; build it \
-             with: cargo build --release -p {name}"
+            "`sordino {command}` is carried out by {name}, which is neither beside this program nor in PATH; in \
+             the repository's folder: cargo install --locked --path {}",
+            name.trim_start_matches("sordino-")
         ));
     }
     CliError::failure(format!("{}: {error}", path.display()))

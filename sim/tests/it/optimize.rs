@@ -418,6 +418,31 @@ fn what_is_given_is_in_every_question_and_what_does_not_fit_is_refused() {
         );
         assert!(message.contains(said), "{message}");
     }
+    // Another command goes on, and says whose values it goes on with.
+    let told = |command: &str, evaluations: &str, out: &str| {
+        let more = [
+            "--evaluations",
+            evaluations,
+            "--given",
+            "load=0.5",
+            "--out",
+            out,
+            "--resume",
+        ];
+        text(&done(&folder, &with(command, &more)).stderr).to_owned()
+    };
+    let said = told("echo 1", "2", "new-search");
+    assert!(
+        said.contains("new-search: holds no search yet; one begins"),
+        "{said}"
+    );
+    let another = "another command than that of the 2 values in new-search: theirs was `echo 1`";
+    let said = told("echo 2", "3", "new-search");
+    assert!(
+        said.contains(another) && !said.contains("no search yet"),
+        "{said}"
+    );
+    assert!(!told("echo 2", "4", "new-search").contains("another command"));
     std::fs::write(
         folder.join("space.toml"),
         SPACE.replace("high = 8", "high = 9"),

@@ -294,6 +294,28 @@ fn who_publishes_few_studies_is_told_that_it_seldom_pays() {
     }
 }
 
+/// One study has one value only, one evaluates one point again and again.
+#[test]
+fn studies_that_say_nothing_are_named_before_they_are_charged() {
+    let folder = case("mute", 15);
+    let path = folder.join("studies.csv");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let muted = text.lines().map(|line| {
+        let mut cells: Vec<&str> = line.split(',').collect();
+        match cells[0] {
+            "s3" => cells[3] = "5",
+            "s7" => (cells[1], cells[2]) = ("0.01", "a"),
+            _ => {}
+        }
+        cells.join(",") + "\n"
+    });
+    std::fs::write(&path, muted.collect::<String>()).unwrap();
+    let told = done(&folder, &publish(&["p.safetensors"])).stderr;
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let said = "2 of 15 studies have one value only, or fewer than three different points, and say nothing: s3, s7";
+    assert!(told.contains(said), "{told}");
+}
+
 #[test]
 fn a_budget_and_a_file_that_is_there_are_kept() {
     let folder = case("kept", 30);

@@ -1,8 +1,11 @@
-//! The prior file that a search begins with: a path, or an address, whose file is fetched once and
-//! kept in the folder.
+//! What a search begins with and keeps in its folder: a prior file (a path, or an address, whose file
+//! is fetched once), and the command that measures.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
+use sordino_experiment::files::{read_to_string_bounded, write_atomically};
+use sordino_experiment::progress::log::note;
 use sordino_host::prior::PriorFile;
 
 use crate::cli::prior::file::{is_address, named as read};
@@ -10,6 +13,10 @@ use sordino_experiment::command_line::error::CliError;
 
 /// What a file that was fetched is called in the folder.
 const FETCHED: &str = "prior.safetensors";
+/// What a search's values were measured with, beside them.
+const COMMAND: &str = "command.txt";
+/// A command line is read up to this length.
+const COMMAND_MAX: u64 = 1 << 20;
 
 /// The file that `--prior` names, for the search in this folder.
 ///
@@ -33,4 +40,24 @@ pub fn keep(named: &str, file: &PriorFile, folder: &Path) -> Result<(), CliError
     } else {
         Ok(())
     }
+}
+
+/// Keeps the command of a search in its folder, and says so where the values that are there are of
+/// another one: their places may have moved, or it may measure something else.
+///
+/// **Errors**: those of the system.
+pub fn same_command(command: &str, known: usize, folder: &Path) -> Result<(), CliError> {
+    let path = folder.join(COMMAND);
+    let failed = |error| CliError::failure(format!("{}: {error}", path.display()));
+    match read_to_string_bounded(&path, COMMAND_MAX) {
+        Ok(before) if before == command => return Ok(()),
+        Ok(before) if known > 0 => note(&format!(
+            "another command than that of the {known} values in {}: theirs was `{before}`; all count as values of one function",
+            folder.display()
+        )),
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    write_atomically(&path, command.as_bytes()).map_err(failed)
 }

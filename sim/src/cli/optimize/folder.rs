@@ -12,6 +12,7 @@ use sordino_host::space::BYTES_MAX;
 
 use super::picture::{self, so_far};
 use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::progress::log::note;
 
 /// What was asked and answered: a line of JSON each, durable before anything is made of it.
 pub const STORE: &str = "search.jsonl";
@@ -51,6 +52,9 @@ impl Folder {
             return Err(CliError::input(format!(
                 "{shown}: holds a search already; --resume goes on with it, --out names another folder; nothing was run"
             )));
+        }
+        if resume && text.is_empty() {
+            note(&format!("{shown}: holds no search yet; one begins"));
         }
         let begun = match prior {
             None => Search::new(head.clone()),

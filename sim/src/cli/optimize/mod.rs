@@ -73,6 +73,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     named.zip(prior.as_ref()).map_or(Ok(()), |(named, file)| {
         begun::keep(named, file, &arguments.out)
     })?;
+    begun::same_command(&arguments.command, search.len(), &arguments.out)?;
     prior.iter().for_each(told_of_prior);
     let wanted = wanted(arguments, &search);
     let mut course = Course {

@@ -1,5 +1,6 @@
 //! `sordino prior publish`.
 
+use std::cmp::Ordering;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
-    Publication, PublishError, check, check_budget, noise_multipliers, publish, with_ledger,
+    Publication, PublishError, Study, check, check_budget, noise_multipliers, publish, with_ledger,
 };
 use sordino_host::server::SystemSources;
 use sordino_host::signature::SigningKey;
@@ -59,10 +60,10 @@ pub struct Arguments {
     /// which needs it, and compared with that of an existing one
     #[arg(long, value_name = "E", value_parser = epsilon_max)]
     max_epsilon: Option<f64>,
-    /// Number of Gaussian releases: two, or one
+    /// Number of Gaussian releases, 1 to 64: two are as good as more
     #[arg(long, value_name = "J", default_value = "2", value_parser = whole::<u32>(1, 64))]
     releases: u32,
-    /// The most features: 100, or 50 for a file of 6 kB
+    /// The most features, 2 to 1024: 100, or 50 for a file of 6 kB; more than 200 take minutes
     #[arg(long, value_name = "M", default_value = "100", value_parser = whole::<u32>(2, 1024))]
     features: u32,
     /// Who publishes, in words, for the label
@@ -128,6 +129,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let key = key.map_err(|error| input(format!("--sign: {error}")))?;
     room_for(arguments, file.space.parameters().len()).map_err(input)?;
     told_if_few(studies.len(), arguments.epsilon);
+    told_if_mute(&studies);
     let ledger = opened(arguments, &events)?;
     // How many evaluations there are is not public.
     note(&format!("{} studies", studies.len()));
@@ -167,9 +169,43 @@ fn told_if_few(studies: usize, epsilon: f64) {
     if (studies as f64) * epsilon < STUDIES_TIMES_EPSILON {
         let wanted = (STUDIES_TIMES_EPSILON / epsilon).ceil();
         note(&format!(
-            "{studies} studies at ε {epsilon}: such a file is seldom worth anything, and costs as much as one that is; with {wanted} \
-             studies or more our example's was"
+            "{studies} studies at ε {epsilon}: such a file is seldom worth anything, and costs as much as one that is; our example's \
+             was where studies times ε is {STUDIES_TIMES_EPSILON} or more, {wanted} studies here"
         ));
+    }
+}
+
+/// Says before anything is charged which studies say nothing: those whose values are all the same,
+/// or of fewer than three different points.
+fn told_if_mute(studies: &[Study]) {
+    let mute: Vec<&str> = studies
+        .iter()
+        .filter(|study| {
+            let mut points: Vec<&[f64]> =
+                study.values.iter().map(|(point, _)| &point[..]).collect();
+            points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+            points.dedup();
+            let first = study.values.first().map(|(_, value)| *value);
+            points.len() < 3 || study.values.iter().all(|(_, value)| Some(*value) == first)
+        })
+        .map(|study| study.name.as_str())
+        .collect();
+    if !mute.is_empty() {
+        note(&format!(
+            "{} of {} studies have one value only, or fewer than three different points, and say nothing: {}",
+            mute.len(),
+            studies.len(),
+            few(&mute)
+        ));
+    }
+}
+
+/// The first names of a list.
+fn few(names: &[&str]) -> String {
+    let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+    match names.len() - names.len().min(3) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
