@@ -54,6 +54,15 @@ impl Display for Quoted<'_> {
     }
 }
 
+/// The first three of a list, and how many more there are.
+pub fn first_three(names: &[&str], separator: &str) -> String {
+    let shown = names[..names.len().min(3)].join(separator);
+    match names.len().saturating_sub(3) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// A number with about `digits` significant digits, without an exponent where it is readable
 /// without one.
 pub fn significant(x: f64, digits: usize) -> String {

@@ -436,7 +436,7 @@ fn what_is_given_is_in_every_question_and_what_does_not_fit_is_refused() {
         said.contains("new-search: holds no search yet; one begins"),
         "{said}"
     );
-    let another = "another command than that of the 2 values in new-search: theirs was `echo 1`";
+    let another = "another command than that of the 2 values in new-search: all count";
     let said = told("echo 2", "3", "new-search");
     assert!(
         said.contains(another) && !said.contains("no search yet"),

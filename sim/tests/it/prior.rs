@@ -312,7 +312,7 @@ fn studies_that_say_nothing_are_named_before_they_are_charged() {
     std::fs::write(&path, muted.collect::<String>()).unwrap();
     let told = done(&folder, &publish(&["p.safetensors"])).stderr;
     let told = String::from_utf8_lossy(&told).into_owned();
-    let said = "2 of 15 studies have one value only, or fewer than three different points, and say nothing: s3, s7";
+    let said = "2 of 15 studies have one value only, or fewer than three different points, and say little or nothing: s3, s7";
     assert!(told.contains(said), "{told}");
 }
 

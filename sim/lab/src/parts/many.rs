@@ -9,6 +9,7 @@ use sordino_experiment::files::FolderLock;
 use sordino_experiment::journal::Journal;
 use sordino_experiment::pool::pool;
 use sordino_experiment::progress::writer::ProgressWriter;
+use sordino_experiment::text::first_three;
 
 use super::error::PartError;
 use super::mark::{self, Mark};
@@ -176,12 +177,8 @@ pub fn execute(
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     if !failures.is_empty() {
-        let more = if failures.len() > 3 {
-            format!(" and {} more", failures.len() - 3)
-        } else {
-            String::new()
-        };
-        let named = format!("{}{more}", failures[..failures.len().min(3)].join("; "));
+        let said: Vec<&str> = failures.iter().map(String::as_str).collect();
+        let named = first_three(&said, "; ");
         return Err(PartError::Failed {
             failed: failures.len(),
             of: jobs.len(),

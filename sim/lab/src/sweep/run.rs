@@ -18,6 +18,7 @@ use sordino_experiment::pool::pool;
 use sordino_experiment::progress::log::Line;
 use sordino_experiment::progress::writer::{FolderWriter, ProgressWriter};
 use sordino_experiment::record::Summary;
+use sordino_experiment::text::first_three;
 
 use super::compared::Compared;
 use super::folder::{SweepError, SweepFolder};
@@ -284,10 +285,5 @@ pub fn named(index: &Index, status: Status) -> String {
         .filter(|entry| entry.status == status)
         .map(|entry: &Entry| entry.folder.as_str())
         .collect();
-    let more = if names.len() > 3 {
-        format!(" and {} more", names.len() - 3)
-    } else {
-        String::new()
-    };
-    format!("{}{more}", names[..names.len().min(3)].join(", "))
+    first_three(&names, ", ")
 }

@@ -4,8 +4,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use sordino_experiment::files::{read_to_string_bounded, write_atomically};
+use sordino_experiment::files::read_to_string_bounded;
 use sordino_experiment::progress::log::note;
+use sordino_host::files::write_privately;
 use sordino_host::prior::PriorFile;
 
 use crate::cli::prior::file::{is_address, named as read};
@@ -51,13 +52,14 @@ pub fn same_command(command: &str, known: usize, folder: &Path) -> Result<(), Cl
     let failed = |error| CliError::failure(format!("{}: {error}", path.display()));
     match read_to_string_bounded(&path, COMMAND_MAX) {
         Ok(before) if before == command => return Ok(()),
-        Ok(before) if known > 0 => note(&format!(
-            "another command than that of the {known} values in {}: theirs was `{before}`; all count as values of one function",
+        Ok(_) if known > 0 => note(&format!(
+            "another command than that of the {known} values in {}: all count as values of one function",
             folder.display()
         )),
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
-    write_atomically(&path, command.as_bytes()).map_err(failed)
+    // A command line may hold a password.
+    write_privately(&path, command.as_bytes()).map_err(CliError::failure)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use sordino_experiment::progress::log::note;
-use sordino_experiment::text::significant_up;
+use sordino_experiment::text::{first_three, significant_up};
 use sordino_host::files::{create, read_text};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
@@ -60,10 +60,10 @@ pub struct Arguments {
     /// which needs it, and compared with that of an existing one
     #[arg(long, value_name = "E", value_parser = epsilon_max)]
     max_epsilon: Option<f64>,
-    /// Number of Gaussian releases, 1 to 64: two are as good as more
+    /// Number of Gaussian releases, 1 to 64: two are enough
     #[arg(long, value_name = "J", default_value = "2", value_parser = whole::<u32>(1, 64))]
     releases: u32,
-    /// The most features, 2 to 1024: 100, or 50 for a file of 6 kB; more than 200 take minutes
+    /// The most features, 2 to 1024: 100, or 50 for a file of 6 kB; 1000 take minutes
     #[arg(long, value_name = "M", default_value = "100", value_parser = whole::<u32>(2, 1024))]
     features: u32,
     /// Who publishes, in words, for the label
@@ -175,7 +175,7 @@ fn told_if_few(studies: usize, epsilon: f64) {
     }
 }
 
-/// Says before anything is charged which studies say nothing: those whose values are all the same,
+/// Says before anything is charged which studies say little or nothing: those whose values are all the same,
 /// or of fewer than three different points.
 fn told_if_mute(studies: &[Study]) {
     let mute: Vec<&str> = studies
@@ -192,20 +192,11 @@ fn told_if_mute(studies: &[Study]) {
         .collect();
     if !mute.is_empty() {
         note(&format!(
-            "{} of {} studies have one value only, or fewer than three different points, and say nothing: {}",
+            "{} of {} studies have one value only, or fewer than three different points, and say little or nothing: {}",
             mute.len(),
             studies.len(),
-            few(&mute)
+            first_three(&mute, ", ")
         ));
-    }
-}
-
-/// The first names of a list.
-fn few(names: &[&str]) -> String {
-    let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-    match names.len() - names.len().min(3) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 
