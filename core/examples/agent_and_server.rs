@@ -93,20 +93,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lens = storage_lens(&config);
     let mut state = ServerState::new();
     let mut broadcast = Vec::new();
-    let sums = &mut vec![0; lens.0][..];
-    let noise = &mut vec![0; lens.1][..];
-    let flags = &mut vec![0; lens.2][..];
-    let vectors = &mut vec![0.0; lens.3][..];
-    let mut server = Server::attach(
-        &config,
-        &mut state,
-        ServerStorage {
-            sums,
-            noise,
-            flags,
-            vectors,
-        },
-    )?;
+    let storage = ServerStorage {
+        sums: &mut vec![0; lens.0],
+        noise: &mut vec![0; lens.1],
+        flags: &mut vec![0; lens.2],
+        vectors: &mut vec![0.0; lens.3],
+    };
+    let mut server = Server::attach(&config, &mut state, storage)?;
     for round in 0..=ROUNDS {
         let mut uploads = Vec::new();
         let mut best = 0.0;
