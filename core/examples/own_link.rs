@@ -42,14 +42,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         deployment: 0x5eed,
         announced,
     };
-    let mut server = ServerExchange::new(
-        &agreement,
-        Pace {
-            ask_again_ms: 999,
-            spread_ms: 99,
-        },
-        [0; AGENTS as usize],
-    );
+    let pace = Pace {
+        ask_again_ms: 999,
+        spread_ms: 99,
+    };
+    let mut server = ServerExchange::new(&agreement, pace, [0; AGENTS as usize]);
     let mut agents: Vec<AgentExchange> = (0..AGENTS)
         .map(|agent| AgentExchange::new(&agreement, agent))
         .collect();
@@ -73,16 +70,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             let broadcast = (round > 0).then_some(core::slice::from_ref(&sum));
             let (len, chain) =
                 server.frame(round, 0, &history[round as usize], broadcast, &mut bytes)?;
-            server.begin(
-                round,
-                0,
-                chain,
-                Period {
-                    opened: now,
-                    deadline: now.after(60_000),
-                    may_close_early: true,
-                },
-            );
+            let period = Period {
+                opened: now,
+                deadline: now.after(60_000),
+                may_close_early: true,
+            };
+            server.begin(round, 0, chain, period);
             println!("round {round}: the sum of the round before is {sum}");
             frames.push(bytes[..len].to_vec());
             history.push(chain);
