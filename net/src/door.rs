@@ -7,7 +7,7 @@
 //! | `GET /v1/RUN/prior.frame` | 200 the numbers of that file in one frame, for devices; 404 as the file |
 //! | `POST /v1/RUN/enrol/SLOT`, the token, or nothing for a certificate; behind it the key of the masks, where there are two servers | 200; 403 not invited, slot taken, shut out, no such certificate; 422 another length |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 400 no chain or no seal; 403 not you; 409 a fork; 422 a history that was never made |
-//! | `GET /v1/RUN/rounds/T/opening` | 200 what release T of a campaign is made with, while it is open; 404 of another round, and of other methods |
+//! | `GET /v1/RUN/rounds/T/opening` | 200 what release T of a campaign is made with, while it is open; 404 of another round, and of other methods; 503 before the first round is announced |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full, or the server is beginning |
 //!
@@ -217,15 +217,11 @@ async fn opening(State(door): State<Shared>, Path((run, round)): Path<(String, u
     if !door.is_run(&run) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let Some(opening) = door
-        .offered
-        .borrow()
-        .as_ref()
-        .map(|offered| offered.opening.clone())
-    else {
+    let offered = door.offered.borrow().clone();
+    let Some(offered) = offered.filter(|offered| !offered.is_waiting) else {
         return door.later(StatusCode::SERVICE_UNAVAILABLE, RESTART_MS);
     };
-    match opening {
+    match offered.opening {
         Some((open, frame)) if open == round => {
             let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
             ([(axum::http::header::CACHE_CONTROL, kept)], frame).into_response()

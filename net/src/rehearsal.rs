@@ -334,13 +334,14 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
         deadline_ms,
         beside,
     );
-    let stop = AtomicBool::new(false);
+    let never = AtomicBool::new(false);
     let nobody = &();
     let around = Surroundings {
         progress: nobody,
         journal: None,
         interval: Duration::MAX,
-        stop: &stop,
+        stop: &never,
+        failed: &never,
     };
     let running = run_method(simulated, around, |_| Ok(&mut network));
     // An agent that ends before the run does has failed, and the run would wait for it.

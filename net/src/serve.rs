@@ -89,7 +89,7 @@ async fn serve_in<T: Number, P: Served<T>>(
     let (sender, requests) = mpsc::channel(crate::rounds::QUEUE);
     let counts = Arc::new(Counts::default());
     // What a server that begins again offers follows from its round, which is not found yet.
-    let nothing = folder.frames()?.is_empty().then(Offered::default);
+    let nothing = folder.frames()?.is_empty().then(Offered::nothing_yet);
     let (offer, offered) = watch::channel(nothing);
     let door = Door {
         deployment: agreement.deployment,

@@ -146,7 +146,7 @@ pub fn run(
     })?;
     from::check_data([&*model], data.as_deref()).map_err(error::ended)?;
     let place = execute::begin_or_resume(&out, &*model, data.as_deref()).map_err(error::ended)?;
-    let Place::Open(folder, journal) = place else {
+    let Place::Open(run) = place else {
         return Ok(true);
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -174,7 +174,7 @@ pub fn run(
             let writer =
                 progress.then(|| ProgressWriter::new("run", &head.name, jobs.unit, jobs.count));
             let told: &dyn Progress = writer.as_ref().map_or(&(), |writer| writer);
-            execute::execute(&*model, folder, journal, options, told).map(|_| ())
+            run.execute(&*model, &options, told).map(|_| ())
         });
     let worker = worker.map_err(error::failure)?;
     let served = door.serve(py, || stop.store(true, Ordering::Relaxed));

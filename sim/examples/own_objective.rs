@@ -78,8 +78,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let own = Own::new(Scenario::parse("ovens", SCENARIO, &[])?, Arc::new(ovens))?;
     // A folder that was interrupted goes on where it was.
     match execute::begin_or_resume(&path, &own, None)? {
-        Place::Open(folder, journal) => {
-            let record = execute::execute(&own, folder, journal, Options::default(), &())?;
+        Place::Open(run) => {
+            let record = run.execute(&own, &Options::default(), &())?;
             println!("{}\nsordino report {}", record.table(), path.display());
         }
         Place::Complete => println!("{}: complete already", path.display()),

@@ -89,11 +89,9 @@ pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).unwrap_or("sampler".into());
     let own = own(&[])?;
-    if let Place::Open(folder, journal) = execute::begin_or_resume(Path::new(&path), &own, None)? {
-        println!(
-            "{}",
-            execute::execute(&own, folder, journal, Options::default(), &())?.table()
-        );
+    if let Place::Open(run) = execute::begin_or_resume(Path::new(&path), &own, None)? {
+        let record = run.execute(&own, &Options::default(), &())?;
+        println!("{}", record.table());
     }
     println!("sordino report {path}");
     Ok(())

@@ -26,6 +26,6 @@ pub use sordino_report::paired;
 
 /// Studies: many runs and a judgement.
 pub mod study {
-    pub use sordino_lab::{command, compare, execute, newcomers, parts, sweep};
+    pub use sordino_lab::{command, compare, driver, execute, newcomers, parts, sweep, work};
     pub use sordino_papers::{audit, reproduce};
 }

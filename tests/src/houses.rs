@@ -91,7 +91,9 @@ pub const HOUSES: &[House] = &[
         floors: &[
             &["compare", "execute", "newcomers"],
             &["sweep"],
+            &["work"],
             &["parts"],
+            &["driver"],
             &["command"],
         ],
     },

@@ -31,9 +31,20 @@ pub struct Offered {
     /// What the release that is open is made with, a frame, and its round; nothing after the last,
     /// and of other methods.
     pub opening: Option<(u32, Bytes)>,
+    /// No round is announced yet by this server: one that a device knows of may come again.
+    pub is_waiting: bool,
 }
 
 impl Offered {
+    /// What is offered before a server has announced its first round. Also after a restart, when
+    /// that round may have been announced before.
+    pub fn nothing_yet() -> Self {
+        Offered {
+            is_waiting: true,
+            ..Offered::default()
+        }
+    }
+
     /// What is offered once the last frame, with this header, is announced, and `released` are the
     /// sums of all releases so far: all but the file itself, which comes beside it if there is one.
     ///

@@ -65,7 +65,7 @@ impl Around<'_> {
     /// away.
     pub(super) async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
         // Nothing is announced yet, whatever was kept before a restart.
-        self.offer.send_replace(Some(Offered::default()));
+        self.offer.send_replace(Some(Offered::nothing_yet()));
         let begin = self.serving.begin;
         let agents = self.folder.terms.agreement.protocol.agents();
         let mut told = None;

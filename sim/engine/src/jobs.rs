@@ -5,7 +5,7 @@
 //! threads and interruptions cannot show in a result.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -16,12 +16,13 @@ use sordino_experiment::record::{stored_name, stored_run};
 use sordino_experiment::scenario::Head;
 
 use super::contract::{Model, ModelError, Options};
+use super::part::Share;
 
 /// Does every job of the share that the journal does not hold; `name` gives the run of a job and
 /// its name within the run. The results are in the order of the jobs, whatever the threads.
 ///
-/// **Errors**: the first that occurred in the order of the jobs; [`ModelError::Interrupted`] if the
-/// flag of the options was set before all were begun; [`ModelError::PartDone`] if all went well but
+/// **Errors**: the first that occurred, after which no job is begun;
+/// [`ModelError::Interrupted`] if the flag of the options was set before all were begun; [`ModelError::PartDone`] if all went well but
 /// some jobs belong to other parts.
 pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     jobs: &[J],
@@ -30,26 +31,27 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     name: impl Fn(&J) -> (u32, String) + Sync,
     work: impl Fn(&J) -> Result<R, ModelError> + Sync,
 ) -> Result<Vec<R>, ModelError> {
-    let one = |(place, job): (usize, &J)| {
+    let failed = AtomicBool::new(false);
+    let one = |(place, job): (usize, &J)| -> Result<Option<R>, ModelError> {
         let (run, name) = name(job);
         let part = stored_name(run, &name);
         let journal = options.journal.as_deref();
         let known = journal.map_or(Ok(None), |journal| journal.finished(&part))?;
-        let result = match known {
-            Some(result) => result,
-            None if options
-                .share
-                .is_some_and(|share| !share.takes(place as u64)) =>
-            {
-                return Ok(None);
-            }
-            None if options.stop.load(Ordering::Relaxed) => return Err(ModelError::Interrupted),
-            None => {
-                let result = work(job)?;
-                journal.map_or(Ok(()), |journal| journal.finish(&part, &result))?;
-                result
-            }
-        };
+        if known.is_some() {
+            progress.found(1);
+            return Ok(known);
+        }
+        if options
+            .share
+            .is_some_and(|share| !share.takes(place as u64))
+        {
+            return Ok(None);
+        }
+        if options.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
+            return Err(ModelError::Interrupted);
+        }
+        let result = work(job)?;
+        journal.map_or(Ok(()), |journal| journal.finish(&part, &result))?;
         progress.job(&format!("run {}, {name}", run + 1));
         Ok(Some(result))
     };
@@ -58,14 +60,46 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
         jobs.par_iter()
             .with_max_len(1)
             .enumerate()
-            .map(one)
+            .map(|job| one(job).inspect_err(|_| failed.store(true, Ordering::Relaxed)))
             .collect()
     });
-    let results: Vec<Option<R>> = results.into_iter().collect::<Result<_, _>>()?;
-    results
-        .into_iter()
-        .collect::<Option<_>>()
-        .ok_or(ModelError::PartDone)
+    let results: Option<Vec<R>> =
+        first_error_or_all(results, |error| matches!(error, ModelError::Interrupted))?
+            .into_iter()
+            .collect();
+    results.ok_or(ModelError::PartDone)
+}
+
+/// All results, or the first error. Jobs end by an interruption also because another has failed:
+/// that it was interrupted is said of an execution only if nothing else went wrong.
+///
+/// **Errors**: as said.
+pub(crate) fn first_error_or_all<R, E>(
+    results: Vec<Result<R, E>>,
+    is_interruption: impl Fn(&E) -> bool,
+) -> Result<Vec<R>, E> {
+    let mut interrupted = None;
+    let mut all = Vec::with_capacity(results.len());
+    for result in results {
+        match result {
+            Ok(result) => all.push(result),
+            Err(error) if is_interruption(&error) => interrupted = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    interrupted.map_or(Ok(all), Err)
+}
+
+/// The names under which the journal keeps the results of a scenario's jobs, in order: all of them,
+/// or those of a share.
+pub fn names(model: &dyn Model, share: Option<Share>) -> Vec<String> {
+    let work = model.work();
+    let all =
+        (0..model.head().runs).flat_map(|run| work.iter().map(move |name| stored_name(run, name)));
+    all.zip(0..)
+        .filter(|(_, job)| share.is_none_or(|share| share.takes(*job)))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// How many runs, from the first on, have all of their parts in the journal.
@@ -133,6 +167,36 @@ mod tests {
                 Ok(x * x)
             },
         )
+    }
+
+    /// On one thread the jobs are done in order, so that what was begun after the failure shows.
+    #[test]
+    fn the_first_error_ends_the_others() {
+        let calls = AtomicU64::new(0);
+        let options = Options {
+            threads: NonZeroUsize::new(1),
+            ..Options::default()
+        };
+        let ended = execute(
+            &[0u32, 1, 2, 3, 4, 5],
+            &options,
+            &(),
+            |x| (*x, "square".to_owned()),
+            |x| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                if *x == 2 {
+                    return Err(ModelError::failure("two is refused"));
+                }
+                Ok(x * x)
+            },
+        );
+        assert_eq!(ended.unwrap_err().to_string(), "two is refused");
+        assert_eq!(calls.into_inner(), 3, "no job is begun after the error");
+        let results = vec![Ok(1), Err("stopped"), Ok(2), Err("broken"), Err("later")];
+        let is_interruption = |error: &&str| *error == "stopped";
+        assert_eq!(first_error_or_all(results, is_interruption), Err("broken"));
+        let results = vec![Ok(1), Err("stopped")];
+        assert_eq!(first_error_or_all(results, is_interruption), Err("stopped"));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Executes one scenario of any trust model into one run folder.
+//! Executes one scenario of any trust model in one run folder.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use sordino_engine::{Model, ModelError, Options};
+use sordino_engine::{Model, ModelError, Options, jobs};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::journal::{Journal, JournalError};
 use sordino_experiment::progress::Progress;
@@ -25,11 +25,20 @@ pub enum ExecuteError {
 }
 
 /// A folder with its journal, or the fact that nothing is left to do in it.
+#[derive(Debug)]
 pub enum Place {
-    /// To be executed, from the beginning or from the parts that are finished.
-    Open(RunFolder, Arc<Journal>),
+    /// To be executed, from the beginning or from the jobs that are finished.
+    Open(OpenRun),
     /// The folder already holds the complete execution.
     Complete,
+}
+
+/// The folder of an execution that is not complete, locked as long as this value lives, and the
+/// journal of what is finished.
+#[derive(Debug)]
+pub struct OpenRun {
+    folder: RunFolder,
+    journal: Arc<Journal>,
 }
 
 /// Goes on in the folder at `path`, or begins it if it is new or empty; `data` are the files that
@@ -42,77 +51,111 @@ pub fn begin_or_resume(
     model: &dyn Model,
     data: Option<&Path>,
 ) -> Result<Place, ExecuteError> {
-    let folder = RunFolder::open(path)?;
-    let journal = Journal::begin_or_resume(path, &model.resolved(), data)?;
-    Ok(journal.map_or(Place::Complete, |journal| {
-        Place::Open(folder, Arc::new(journal))
-    }))
+    begin_in(RunFolder::open(path)?, model, data)
 }
 
-/// Begins in a new folder.
+/// The same in a folder that this process holds already: a new one, say.
 ///
-/// **Errors**: the system's.
-pub fn begin(
+/// **Errors**: as [`begin_or_resume`].
+pub fn begin_in(
     folder: RunFolder,
     model: &dyn Model,
     data: Option<&Path>,
 ) -> Result<Place, ExecuteError> {
-    let journal = Journal::create(folder.path(), &model.resolved(), data)?;
-    Ok(Place::Open(folder, Arc::new(journal)))
+    let journal = Journal::begin_or_resume(folder.path(), &model.resolved(), data)?;
+    Ok(journal.map_or(Place::Complete, |journal| {
+        Place::Open(OpenRun {
+            folder,
+            journal: Arc::new(journal),
+        })
+    }))
 }
 
-/// Does the jobs of `options.share` that are not done yet. Their results stay in the journal: a
-/// share of one part has every job, and still leaves no summary, because the whole is made by the
-/// merge.
-///
-/// **Errors**: the model's; [`ModelError::Interrupted`], after which the journal holds the finished
-/// jobs.
-pub fn share(
-    model: &dyn Model,
-    journal: &Arc<Journal>,
-    options: Options,
-    progress: &dyn Progress,
-) -> Result<(), ModelError> {
-    let options = Options {
-        journal: Some(journal.clone()),
-        ..options
-    };
-    match model.run(&options, progress) {
-        Ok(_) | Err(ModelError::PartDone) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Executes the scenario, fills the folder, seals it and drops the state.
-///
-/// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`], after which the journal holds the
-/// finished work. It stays for a run that resumes; a folder in which nothing was left is removed.
-pub fn execute(
-    model: &dyn Model,
-    folder: RunFolder,
-    journal: Arc<Journal>,
-    options: Options,
-    progress: &dyn Progress,
-) -> Result<Record, ExecuteError> {
-    let options = Options {
-        journal: Some(journal.clone()),
-        ..options
-    };
-    let record = match model.run(&options, progress) {
-        Ok(record) => record,
-        Err(error) => {
-            if !matches!(error, ModelError::Interrupted) {
-                journal.discard_if_empty();
-                folder.discard_if_empty();
-            }
-            return Err(ExecuteError::Model(error));
+impl OpenRun {
+    /// The folder with a journal of one's own, as a merge gathers it.
+    pub fn new(folder: RunFolder, journal: Journal) -> Self {
+        OpenRun {
+            folder,
+            journal: Arc::new(journal),
         }
-    };
-    folder.fill(&record)?;
-    // Nothing is written after it; what is left of the state is dropped by the next run that comes
-    // here.
-    journal.discard()?;
-    Ok(record)
+    }
+
+    /// Path of the folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Executes the scenario, fills the folder, seals it and drops the state.
+    ///
+    /// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`], after which the journal holds the
+    /// finished work. It stays for a run that resumes; a folder in which nothing was left is
+    /// removed.
+    pub fn execute(
+        self,
+        model: &dyn Model,
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<Record, ExecuteError> {
+        let record = match model.run(&self.with_journal(options), progress) {
+            Ok(record) => record,
+            Err(error) => {
+                if !matches!(error, ModelError::Interrupted) {
+                    self.discard_if_empty();
+                }
+                return Err(error.into());
+            }
+        };
+        self.folder.fill(&record)?;
+        // Nothing is written after it; what is left of the state is dropped by the next run that
+        // comes here.
+        self.journal.discard()?;
+        Ok(record)
+    }
+
+    /// Does the jobs of `options.share` that are not done yet. Their results stay in the journal:
+    /// a share of one part has every job, and still leaves no summary, because the whole is made by
+    /// the merge.
+    ///
+    /// **Errors**: the model's; [`ModelError::Interrupted`], after which the journal holds the
+    /// finished jobs.
+    pub fn share(
+        &self,
+        model: &dyn Model,
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<(), ModelError> {
+        let done = self.journal.finished_parts()?;
+        let own = jobs::names(model, options.share);
+        if own.iter().all(|name| done.contains(name)) {
+            // Nothing need be read or drawn for it.
+            let told = model.jobs().count / (jobs::names(model, None).len().max(1) as u64);
+            progress.found(told * own.len() as u64);
+            return Ok(());
+        }
+        match model.run(&self.with_journal(options), progress) {
+            Ok(_) | Err(ModelError::PartDone) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes the journal if nothing is finished, and then the folder if nothing else is in it.
+    pub fn discard_if_empty(self) {
+        self.journal.discard_if_empty();
+        self.folder.discard_if_empty();
+    }
+
+    /// Removes the journal if nothing is finished; true if nothing is begun any more.
+    pub(crate) fn forgets_nothing_done(&self) -> bool {
+        self.journal.discard_if_empty();
+        !Journal::is_begun(self.folder.path())
+    }
+
+    fn with_journal(&self, options: &Options) -> Options {
+        Options {
+            journal: Some(self.journal.clone()),
+            ..options.clone()
+        }
+    }
 }
 
 impl From<ExecuteError> for CliError {

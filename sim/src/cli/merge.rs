@@ -1,17 +1,16 @@
 //! `sordino merge`: the whole from all parts.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
 use sordino_engine::Options;
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::writer::ProgressWriter;
+use sordino_lab::driver::sweep::run;
 use sordino_lab::parts::Kind;
 use sordino_lab::parts::merge::Whole;
-use sordino_lab::sweep::run::{self as sweeps, Options as SweepOptions};
+use sordino_lab::work::Work;
 
 use super::sweep;
 use sordino_experiment::command_line::Format;
@@ -68,7 +67,7 @@ fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
         chain: arguments.chain,
         ..Options::default()
     };
-    let record = whole.run(&*model, &arguments.out, options, &())?;
+    let record = whole.run(&*model, &arguments.out, &options, &())?;
     show(&head, &record, arguments.format)?;
     log::done(Some(&arguments.out), Some(&record.summary.digest));
     Ok(())
@@ -98,15 +97,15 @@ fn merge_sweep(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     }
     let folder = whole.sweep(plan, &arguments.out, arguments.data.as_deref())?;
     let index = folder.index()?;
-    let (unit, steps) = sweep::steps(&folder)?;
-    let mut writer = ProgressWriter::new("merge", &index.scenario, unit, steps.iter().sum());
-    let options = SweepOptions {
-        threads: None,
+    let work = Work::of_sweep(&folder.plan).map_err(CliError::input)?;
+    let steps = work.steps(None);
+    let mut writer = ProgressWriter::new("merge", &index.scenario, work.counted_in, steps);
+    let options = Options {
         data: arguments.data.clone(),
         interval: Duration::MAX,
-        stop: Arc::new(AtomicBool::new(false)),
+        ..Options::default()
     };
-    let result = sweeps::run(&folder, index, &options, &writer);
+    let result = run(&folder, index, &work, &options, &writer);
     writer.finish();
     sweep::show(&folder, &result?, arguments.format)
 }

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sordino_engine::Part;
+use sordino_engine::{Options, Part};
+use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::scenario::unused::Unused;
+use sordino_lab::driver::part::begin_sweep;
+use sordino_lab::driver::sweep::run;
 use sordino_lab::parts::mark::whole;
 use sordino_lab::sweep::grid::GridError;
-use sordino_lab::sweep::run::{Options, named, run};
 use sordino_lab::sweep::table::shown;
 use sordino_lab::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
+use sordino_lab::work::Work;
 use sordino_report::page::warning;
 
 use sordino_experiment::command_line::chosen::scenario_text;
@@ -21,7 +24,7 @@ use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::{Format, number, print, print_json};
 use sordino_lab::command::data::{check_data, of_data};
 use sordino_lab::command::interrupt;
-use sordino_lab::command::parts::part_of_sweep;
+use sordino_lab::command::parts;
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]
@@ -112,23 +115,15 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         data: arguments.data.clone(),
         interval: Duration::from_secs_f64(arguments.checkpoint_every),
         stop: interrupt::flag(),
+        ..Options::default()
     };
     if let Some(part) = arguments.part {
-        return part_of_sweep(
-            part,
-            &arguments.out,
-            arguments.resume,
-            plan,
-            &options,
-            arguments.format,
-        );
+        let out = &arguments.out;
+        let begun = begin_sweep(out, arguments.resume, part, plan)?;
+        return parts::run("sweep", part, out, begun, &options, arguments.format);
     }
     whole(&arguments.out)?;
-    let folder = if arguments.resume {
-        SweepFolder::begin_or_resume(&arguments.out, plan)?
-    } else {
-        SweepFolder::create(&arguments.out, plan)?
-    };
+    let folder = SweepFolder::begin(&arguments.out, plan, arguments.resume)?;
     let index = folder.index()?;
     if folder.is_complete(&index) {
         log::note(&format!(
@@ -141,24 +136,22 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         };
     }
     let done = index.count(Status::Done);
-    let (unit, steps) = steps(&folder)?;
-    let total: u64 = steps.iter().sum();
-    let mut writer = ProgressWriter::new("sweep", &index.scenario, unit, total);
-    writer.found(
-        index
-            .entries
-            .iter()
-            .zip(&steps)
-            .filter(|(entry, _)| entry.status == Status::Done)
-            .map(|(_, n)| n)
-            .sum(),
-    );
+    let work = Work::of_sweep(&folder.plan).map_err(CliError::input)?;
+    let steps = work.steps(None);
+    let mut writer = ProgressWriter::new("sweep", &index.scenario, work.counted_in, steps);
+    let found = index
+        .entries
+        .iter()
+        .zip(&work.units)
+        .filter(|(entry, _)| entry.status == Status::Done)
+        .map(|(_, unit)| unit.jobs * unit.steps);
+    writer.found(found.sum());
     writer.note(&format!(
         "{}: {} runs, {done} of them done",
         index.scenario,
         index.entries.len()
     ));
-    let result = run(&folder, index, &options, &writer);
+    let result = run(&folder, index, &work, &options, &writer);
     writer.finish();
     let index = match result {
         Err(SweepError::Interrupted) => {
@@ -226,22 +219,7 @@ pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), C
         failed => Err(CliError::failure(format!(
             "{failed} of {} runs failed: {}; index.csv says why, --resume tries them again",
             index.entries.len(),
-            named(index, Status::Failed)
+            index.named(Status::Failed)
         ))),
     }
-}
-
-/// What progress is counted in, and how much of it each run has.
-pub fn steps(folder: &SweepFolder) -> Result<(&'static str, Vec<u64>), CliError> {
-    let points = folder.plan.points();
-    let seeds = folder.plan.seeds.len();
-    let mut unit = "jobs";
-    let mut steps = Vec::new();
-    for point in points.iter().step_by(seeds) {
-        let jobs = folder.plan.load(point).map_err(CliError::input)?.jobs();
-        unit = jobs.unit;
-        // The seed decides nothing of this.
-        steps.extend(std::iter::repeat_n(jobs.count, seeds));
-    }
-    Ok((unit, steps))
 }

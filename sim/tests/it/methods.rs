@@ -292,8 +292,7 @@ fn a_setting_reaches_a_method_of_ones_own_or_begins_one() {
 /// it took.
 fn in_pieces(model: &dyn Model, path: &std::path::Path, piece: u32) -> u32 {
     for pieces in 1.. {
-        let Place::Open(folder, journal) = execute::begin_or_resume(path, model, None).unwrap()
-        else {
+        let Place::Open(run) = execute::begin_or_resume(path, model, None).unwrap() else {
             return pieces;
         };
         let progress = StopAfter::new(piece);
@@ -308,16 +307,16 @@ fn in_pieces(model: &dyn Model, path: &std::path::Path, piece: u32) -> u32 {
             stop: progress.stop.clone(),
             ..Options::default()
         };
-        let _ = execute::execute(model, folder, journal, options, &progress);
+        let _ = run.execute(model, &options, &progress);
     }
     unreachable!()
 }
 
 fn whole(model: &dyn Model, path: &std::path::Path) {
-    let Place::Open(folder, journal) = execute::begin_or_resume(path, model, None).unwrap() else {
+    let Place::Open(run) = execute::begin_or_resume(path, model, None).unwrap() else {
         panic!("new")
     };
-    execute::execute(model, folder, journal, Options::default(), &()).unwrap();
+    run.execute(model, &Options::default(), &()).unwrap();
 }
 
 #[test]

@@ -455,10 +455,10 @@ fn functions_of_another_program_run_by_every_driver_and_their_folder_says_whose_
     }
     let own = Own::new(custom.clone(), family.clone()).unwrap();
     let path = folder.join("mine");
-    let Place::Open(place, journal) = execute::begin_or_resume(&path, &own, None).unwrap() else {
+    let Place::Open(run) = execute::begin_or_resume(&path, &own, None).unwrap() else {
         panic!("new")
     };
-    let record = execute::execute(&own, place, journal, Options::default(), &()).unwrap();
+    let record = run.execute(&own, &Options::default(), &()).unwrap();
     assert!(matches!(
         execute::begin_or_resume(&path, &own, None).unwrap(),
         Place::Complete

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sordino_sim::journal::{Journal, JournalError};
 use sordino_sim::model::federated::{self, DriverError, ledger};
 use sordino_sim::model::{DriverKind, Options};
+use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::Scenario;
 
@@ -110,6 +112,60 @@ fn pieces_of_any_length_make_the_same_run() {
             assert_eq!(results, reference, "pieces of {piece}");
             assert_eq!(pieces_ledger, ledger, "pieces of {piece}");
             assert!(!folder.join("state").exists());
+        }
+    }
+}
+
+/// Counts what was found and what was done, as a bar does, and stops after so many rounds.
+struct Bar {
+    stop: StopAfter,
+    counted: AtomicU64,
+}
+
+impl Progress for Bar {
+    fn advance(&self, step: &Step) {
+        if matches!(step.stage, Stage::Done { .. }) {
+            self.counted.fetch_add(1, Ordering::Relaxed);
+        }
+        self.stop.advance(step);
+    }
+
+    fn found(&self, steps: u64) {
+        self.counted.fetch_add(steps, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_progress_of_a_resumed_run_counts_what_was_done_before() {
+    let scenario = small("", &["federation.methods=[\"ts\",\"dp-fts-de\"]", "runs=2"]);
+    let total = scenario.steps();
+    for driver in [DriverKind::Lockstep, DriverKind::Tokio] {
+        let folder = scratch("resume-progress");
+        let mut journal = Some(Journal::create(&folder, &scenario.resolved(), None).unwrap());
+        // Within the first method, within a later one, to the end, and once more when all is done.
+        for (pieces, rounds) in [9, 40, u32::MAX, u32::MAX].into_iter().enumerate() {
+            let bar = Bar {
+                stop: StopAfter::new(rounds),
+                counted: AtomicU64::new(0),
+            };
+            let options = Options {
+                driver,
+                journal: journal.take().map(Arc::new),
+                stop: bar.stop.stop.clone(),
+                ..Options::default()
+            };
+            let ended = federated::run(&scenario, &options, &bar);
+            let counted = bar.counted.into_inner();
+            match ended {
+                Ok(_) => assert_eq!((counted, pieces >= 2), (total, true)),
+                Err(DriverError::Interrupted) => {
+                    let least = [9, 40][pieces];
+                    assert!((least..total).contains(&counted), "{counted} of {total}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+            drop(options);
+            journal = Some(Journal::resume(&folder, &scenario.resolved(), None).unwrap());
         }
     }
 }

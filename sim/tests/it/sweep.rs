@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use serde_json::Value;
+use sordino_sim::model::{Options, Part};
 use sordino_sim::progress::writer::ProgressWriter;
-use sordino_sim::study::sweep::run::{Options, run};
+use sordino_sim::study::driver::sweep::run;
 use sordino_sim::study::sweep::{SweepError, SweepFolder};
+use sordino_sim::study::work::Work;
 
 use crate::util::{SMALL, done, files, refused, scratch, sordino, text};
 
@@ -194,16 +195,31 @@ fn failed_runs_are_kept_and_tried_again() {
     );
     // An interruption before a failed run was tried again is one, though nothing waits.
     let stopped = Options {
-        threads: None,
-        data: None,
-        interval: Duration::MAX,
         stop: Arc::new(AtomicBool::new(true)),
+        ..Options::default()
     };
     let swept = SweepFolder::open(&folder.join("s")).unwrap();
+    let work = Work::of_sweep(&swept.plan).unwrap();
+    // Parts have all of the work between them.
+    let steps = |i| work.steps(Some(Part::new(i, 3).unwrap()));
+    let model = swept.plan.load(&swept.plan.points()[0]).unwrap();
+    assert_eq!(work.steps(None), 2 * model.jobs().count);
+    assert_eq!(steps(1) + steps(2) + steps(3), work.steps(None));
     let mut writer = ProgressWriter::new("sweep", "small", "rounds", 1);
-    let ended = run(&swept, swept.index().unwrap(), &stopped, &writer);
+    let ended = run(&swept, swept.index().unwrap(), &work, &stopped, &writer);
     writer.finish();
     assert!(matches!(ended, Err(SweepError::Interrupted)), "{ended:?}");
+    // Another version's bits may differ, and a table must not mix them.
+    let index = folder.join("s/index.json");
+    let written = std::fs::read_to_string(&index).unwrap();
+    let here = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
+    std::fs::write(&index, written.replace(here, "\"version\": \"0.0.9\"")).unwrap();
+    let older = refused(&folder, 2, &sweep);
+    assert!(
+        older.contains("s: was begun by sordino 0.0.9, this is") && older.contains("a new folder"),
+        "{older}"
+    );
+    std::fs::write(&index, written).unwrap();
     std::fs::write(folder.join("b.csv"), "agent,from,to\n1,0,5\n").unwrap();
     // Killed when it had made the folder of its state and nothing in it.
     std::fs::create_dir(folder.join("s/runs/00001-trace=b.csv/state")).unwrap();

@@ -212,7 +212,7 @@ fn toy(seed: u64) -> Box<dyn Model> {
 }
 
 fn run(model: &dyn Model, folder: &Path, jobs: u32) -> Result<Option<Record>, ExecuteError> {
-    let Place::Open(folder, journal) = execute::begin_or_resume(folder, model, None)? else {
+    let Place::Open(run) = execute::begin_or_resume(folder, model, None)? else {
         return Ok(None);
     };
     let progress = StopAfter::new(jobs);
@@ -221,7 +221,7 @@ fn run(model: &dyn Model, folder: &Path, jobs: u32) -> Result<Option<Record>, Ex
         stop: progress.stop.clone(),
         ..Options::default()
     };
-    execute::execute(model, folder, journal, options, &progress).map(Some)
+    run.execute(model, &options, &progress).map(Some)
 }
 
 #[test]

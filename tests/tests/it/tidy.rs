@@ -19,7 +19,7 @@ const CLOCKS_ALLOWED: &[(&str, &str)] = &[
     ("sim/experiment/src/progress", "shows time to a person"),
     ("sim/report/src", "shows time to a person"),
     (
-        "sim/lab/src/sweep/run.rs",
+        "sim/lab/src/driver/sweep.rs",
         "decides when the index is refreshed, never what it holds",
     ),
     (

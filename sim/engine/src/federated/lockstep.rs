@@ -42,6 +42,7 @@ pub fn run_method<T: Scalar>(
         journal: None,
         interval: Duration::ZERO,
         stop: &AtomicBool::new(false),
+        failed: &AtomicBool::new(false),
     };
     let build =
         |snapshot: Option<&mut _>| Lockstep::<Shard<MethodContext<T>>>::new(method, snapshot);

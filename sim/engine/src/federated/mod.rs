@@ -18,6 +18,7 @@
 //! | [`blocks`], [`regret_counts`], `recorder` | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
 use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
 
 use custom::Custom;
 use job::{Job, Place, run_seed};
@@ -40,7 +41,7 @@ use sordino_report::view::View;
 use sordino_report::{federation, observations, read};
 
 use super::contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
-use super::jobs::{unfinished, whole_runs};
+use super::jobs::{first_error_or_all, unfinished, whole_runs};
 use super::part::Share;
 
 pub mod agreement;
@@ -235,7 +236,7 @@ pub fn run(
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
     // Without data, too, what is finished can be looked at.
-    if let Some(results) = finished(scenario, options)? {
+    if let Some(results) = finished(scenario, options, progress)? {
         return Ok(results);
     }
     run_over(
@@ -265,14 +266,18 @@ pub fn run_with(
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
     world::custom::check(scenario, family).map_err(DriverError::Objective)?;
-    match finished(scenario, options)? {
+    match finished(scenario, options, progress)? {
         Some(results) => Ok(results),
         None => run_over(scenario, family, &[], options, progress),
     }
 }
 
 /// All results, if the journal has them.
-fn finished(scenario: &Scenario, options: &Options) -> Result<Option<Vec<MethodRun>>, DriverError> {
+fn finished(
+    scenario: &Scenario,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Option<Vec<MethodRun>>, DriverError> {
     let jobs = (0..scenario.runs).flat_map(|run| {
         scenario
             .federation
@@ -284,9 +289,11 @@ fn finished(scenario: &Scenario, options: &Options) -> Result<Option<Vec<MethodR
         Some(journal) => journal.finished(&stored_name(run, method.name())),
         None => Ok(None),
     };
-    Ok(jobs
-        .map(done)
-        .collect::<Result<Option<Vec<MethodRun>>, _>>()?)
+    let results: Option<Vec<MethodRun>> = jobs.map(done).collect::<Result<_, _>>()?;
+    if results.is_some() {
+        progress.found(scenario.steps());
+    }
+    Ok(results)
 }
 
 fn run_over(
@@ -319,6 +326,7 @@ fn run_in<T: Scalar>(
         journal: options.journal.as_deref(),
         interval: options.interval,
         stop: &options.stop,
+        failed: &AtomicBool::new(false),
     };
     let control = ::tokio::runtime::Builder::new_current_thread()
         .build()
@@ -359,20 +367,30 @@ fn run_in<T: Scalar>(
             let own = &own;
             control.block_on(async {
                 let runs = own_runs.map(|index| async move {
-                    let run = run_context(index)?;
-                    let jobs = own(index)
-                        .map(|method| job.method(method, &run, Place::Pool(pool, shards), around));
-                    let results: Vec<_> = together::at_most(threads + 1, jobs).await;
-                    results.into_iter().collect::<Result<Vec<_>, DriverError>>()
+                    let run = &run_context(index).inspect_err(|_| around.fail())?;
+                    let jobs = own(index).map(|method| async move {
+                        if around.has_failed() {
+                            return Err(DriverError::Interrupted);
+                        }
+                        let place = Place::Pool(pool, shards);
+                        let ended = job.method(method, run, place, around).await;
+                        ended.inspect_err(|_| around.fail())
+                    });
+                    first_error_or_all(together::at_most(threads + 1, jobs).await, is_interruption)
                 });
                 // Two runs at a time hide the end of one behind the beginning of the next; more
                 // would only hold memory.
-                let results: Vec<_> = together::at_most(2, runs).await;
-                let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let results = together::at_most(2, runs).await;
+                let results = first_error_or_all(results, is_interruption)?;
                 all_of(scenario, results.into_iter().flatten().collect())
             })
         }
     }
+}
+
+/// True if an execution was ended on request, or because another has failed.
+fn is_interruption(error: &DriverError) -> bool {
+    matches!(error, DriverError::Interrupted)
 }
 
 /// The methods of a run that are to be done here.

@@ -120,7 +120,7 @@ impl Own {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<Vec<MethodRun>, DriverError> {
-        if let Some(results) = finished(&self.scenario, options)? {
+        if let Some(results) = finished(&self.scenario, options, progress)? {
             return Ok(results);
         }
         run_over(

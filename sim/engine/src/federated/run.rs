@@ -34,6 +34,26 @@ pub struct Surroundings<'s> {
     pub interval: Duration,
     /// Set from outside to stop at the end of a round.
     pub stop: &'s AtomicBool,
+    /// Set once another method or run of the execution has failed: the same, as nothing will come
+    /// of it.
+    pub failed: &'s AtomicBool,
+}
+
+impl Surroundings<'_> {
+    /// True if no further round is to be begun.
+    fn ends_early(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.has_failed()
+    }
+
+    /// True once a method or a run of the execution has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Says that one has failed.
+    pub(super) fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What was released after a round, and what happened to the uploads in it.
@@ -138,8 +158,9 @@ where
     let name = stored_name(base.run.index, base.method.name());
     if let Some(done) = around
         .journal
-        .map_or(Ok(None), |journal| journal.finished(&name))?
+        .map_or(Ok(None), |journal| journal.finished::<MethodRun>(&name))?
     {
+        around.progress.found(done.regret.len() as u64);
         return Ok(done);
     }
     type Found<M> = Saved<<M as Federated>::Stored, MethodRun, Snapshot<<M as Agents>::State>>;
@@ -167,6 +188,7 @@ where
         }
     };
     let parameters = base.config.parameters();
+    around.progress.found(recorder.read().regret.len() as u64);
     let mut pace = Pace::new(around.interval);
     for round in recorder.read().regret.len() as u32..=parameters.rounds {
         let tell = |stage| around.progress.advance(&base.step(round, stage));
@@ -190,7 +212,7 @@ where
                 released.map_or(&[], |(released, _)| released),
             )?;
         }
-        let stop = around.stop.load(Ordering::Relaxed);
+        let stop = around.ends_early();
         let last = round == parameters.rounds;
         if let Some(journal) = around.journal.filter(|_| !last && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);

@@ -60,6 +60,9 @@ pub trait Progress: Sync {
     /// A round of a federation waits for members elsewhere; `_who` names them.
     fn awaits(&self, _step: &Step, _who: &str) {}
 
+    /// So many steps or jobs were done by an earlier execution, which this one goes on with.
+    fn found(&self, _steps: u64) {}
+
     /// A named job of another trust model is done.
     fn job(&self, _name: &str) {}
 }

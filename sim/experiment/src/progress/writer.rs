@@ -102,16 +102,6 @@ impl ProgressWriter {
         ProgressWriter { shared, ticker }
     }
 
-    /// How many units were found finished.
-    pub fn found(&self, units: u64) {
-        self.shared.done.fetch_add(units, Ordering::Relaxed);
-        self.shared.last().found += units;
-        if let Some(bar) = &self.shared.bar {
-            bar.inc(units);
-            bar.reset_eta();
-        }
-    }
-
     /// Shows a message for people.
     pub fn note(&self, text: &str) {
         match &self.shared.bar {
@@ -213,6 +203,10 @@ impl Progress for ProgressWriter {
         self.members(step, who, "");
     }
 
+    fn found(&self, steps: u64) {
+        self.shared.found(steps);
+    }
+
     fn job(&self, name: &str) {
         self.shared.job(name.to_owned());
     }
@@ -232,6 +226,10 @@ impl Progress for FolderWriter<'_> {
 
     fn awaits(&self, step: &Step, who: &str) {
         self.writer.members(step, who, self.name);
+    }
+
+    fn found(&self, steps: u64) {
+        self.writer.found(steps);
     }
 
     fn job(&self, name: &str) {
@@ -260,6 +258,17 @@ impl Shared {
         self.last
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Counts what was finished before this process began: it is done, and says nothing of the
+    /// rate.
+    fn found(&self, steps: u64) {
+        self.done.fetch_add(steps, Ordering::Relaxed);
+        self.last().found += steps;
+        if let Some(bar) = &self.bar {
+            bar.inc(steps);
+            bar.reset_eta();
+        }
     }
 
     /// Counts a finished job.

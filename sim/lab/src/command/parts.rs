@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use crate::parts::{Mark, PartError, many, single};
-use crate::sweep::Plan;
-use crate::sweep::run::Options as SweepOptions;
-use sordino_engine::{Model, Options, Part};
+use crate::driver::part::Begun;
+use crate::parts::{Mark, PartError};
+use sordino_engine::{Options, Part};
 use sordino_experiment::progress::log;
 use sordino_experiment::progress::writer::ProgressWriter;
 
@@ -13,54 +12,31 @@ use super::interrupt;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::{Format, print, print_json};
 
-/// One part of a run.
+/// A part of a run or a sweep, of which `begun` is `None` if it is complete; `command` is what
+/// the user said.
 pub fn run(
+    command: &str,
     part: Part,
     path: &Path,
-    resume: bool,
-    model: &dyn Model,
-    options: Options,
+    begun: Option<Begun<'_>>,
+    options: &Options,
     format: Format,
 ) -> Result<(), CliError> {
-    let Some(begun) = single::begin(path, resume, part, model, options.data.as_deref())? else {
+    let Some(begun) = begun else {
         return complete(path, part);
     };
-    let head = model.head();
-    let told = model.jobs();
-    let mark = &begun.mark;
-    let total = told.count / mark.jobs_in_all * mark.jobs;
-    let mut writer = ProgressWriter::new("run", &head.name, told.unit, total);
-    let result = single::execute(begun, model, options, &writer);
-    writer.finish();
-    done(path, result, format)
-}
-
-/// One part of a sweep.
-pub fn part_of_sweep(
-    part: Part,
-    path: &Path,
-    resume: bool,
-    plan: Plan,
-    options: &SweepOptions,
-    format: Format,
-) -> Result<(), CliError> {
-    let Some(begun) = many::begin(path, resume, part, plan)? else {
-        return complete(path, part);
-    };
-    let layout = &begun.layout;
-    let total = layout
-        .pieces
-        .iter()
-        .map(|piece| piece.own * piece.steps)
-        .sum();
-    let mut writer = ProgressWriter::new("sweep", &layout.scenario, layout.unit, total);
-    let points = layout.pieces.iter().filter(|piece| piece.own > 0).count();
-    let all = layout.pieces.len();
-    writer.note(&format!(
-        "{}: part {part}, jobs in {points} of {all} runs",
-        layout.scenario
-    ));
-    let result = many::execute(begun, options, &writer);
+    let work = &begun.work;
+    let scenario = &work.scenario;
+    let steps = work.steps(Some(part));
+    let mut writer = ProgressWriter::new(command, scenario, work.counted_in, steps);
+    let all = work.units.len();
+    if all > 1 {
+        let own = work.units_of(part).len();
+        writer.note(&format!(
+            "{scenario}: part {part}, jobs in {own} of {all} runs"
+        ));
+    }
+    let result = begun.execute(options, &writer);
     writer.finish();
     done(path, result, format)
 }

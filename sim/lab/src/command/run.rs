@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::driver::part;
 use crate::execute::{self, ExecuteError, Place};
 use crate::parts::mark;
+use crate::work::Work;
 use clap::Args;
 use sordino_engine::hub::Hub;
 use sordino_engine::{self as model, DriverKind, Model, ModelError, Options, Part};
@@ -145,22 +147,16 @@ pub fn execute_on(
     check_chain(arguments.chain, &head)?;
     let mut options = options(arguments);
     if let (Some(part), Some(path)) = (arguments.part, &arguments.out) {
-        return super::parts::run(
-            part,
-            path,
-            arguments.resume,
-            &*model,
-            options,
-            arguments.format,
-        );
+        let begun = part::begin_run(path, arguments.resume, part, &*model, data)?;
+        return super::parts::run("run", part, path, begun, &options, arguments.format);
     }
     arguments.out.as_deref().map_or(Ok(()), mark::whole)?;
     options.hub = hub(&*model, &options)?;
     let place = match &arguments.out {
         Some(path) if arguments.resume => execute::begin_or_resume(path, &*model, data)?,
-        _ => execute::begin(folder(arguments, &head.name)?, &*model, data)?,
+        _ => execute::begin_in(folder(arguments, &head.name)?, &*model, data)?,
     };
-    let Place::Open(folder, journal) = place else {
+    let Place::Open(open) = place else {
         let path = arguments.out.as_deref().unwrap_or(Path::new("."));
         log::note(&format!(
             "{}: complete already; nothing to resume",
@@ -171,10 +167,10 @@ pub fn execute_on(
             Format::Text => Ok(()),
         };
     };
-    let path = folder.path().to_owned();
-    let jobs = model.jobs();
-    let mut writer = ProgressWriter::new("run", &head.name, jobs.unit, jobs.count);
-    let result = execute::execute(&*model, folder, journal, options, &writer);
+    let path = open.path().to_owned();
+    let work = Work::of_run(&*model);
+    let mut writer = ProgressWriter::new("run", &head.name, work.counted_in, work.steps(None));
+    let result = open.execute(&*model, &options, &writer);
     writer.finish();
     let record = match result {
         Err(ExecuteError::Model(ModelError::Interrupted)) => {

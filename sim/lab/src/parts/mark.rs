@@ -1,18 +1,17 @@
 //! `part.json`: which part of which execution a folder holds, and whether it is complete.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::{Digest, Frame};
-use sordino_engine::{Model, Part, Share};
+use sordino_engine::{Model, Part};
 use sordino_experiment::files::{LOCK, read_to_string_bounded, write_atomically};
 use sordino_experiment::journal::PART;
-use sordino_experiment::record::stored_name;
 
 use super::error::PartError;
 use crate::sweep::Plan;
+use crate::work::Work;
 
 /// Version of the format of [`Mark`].
 const FORMAT: u32 = 1;
@@ -67,29 +66,15 @@ fn digest(texts: &[&str]) -> String {
 impl Mark {
     /// The mark for a part of a run.
     ///
-    /// **Errors**: [`PartError::Nothing`], [`PartError::Indivisible`].
-    pub fn of_run(part: Part, model: &dyn Model) -> Result<Self, PartError> {
-        divisible(model)?;
-        let head = model.head();
-        let all = u64::from(head.runs) * model.work().len() as u64;
-        Self::new(
-            part,
-            Kind::Run,
-            head.name,
-            digest(&[&model.resolved()]),
-            all,
-        )
+    /// **Errors**: [`PartError::Nothing`].
+    pub fn of_run(part: Part, model: &dyn Model, work: &Work) -> Result<Self, PartError> {
+        Self::new(part, Kind::Run, work, digest(&[&model.resolved()]))
     }
 
-    /// The mark for a part of a sweep with `all` jobs.
+    /// The mark for a part of a sweep.
     ///
     /// **Errors**: [`PartError::Nothing`].
-    pub fn of_sweep(
-        part: Part,
-        plan: &Plan,
-        scenario: String,
-        all: u64,
-    ) -> Result<Self, PartError> {
+    pub fn of_sweep(part: Part, plan: &Plan, work: &Work) -> Result<Self, PartError> {
         let axes = plan
             .axes
             .iter()
@@ -100,23 +85,13 @@ impl Mark {
             axes.join("\n"),
             format!("{:?}", plan.seeds),
         ];
-        Self::new(
-            part,
-            Kind::Sweep,
-            scenario,
-            digest(&texts.each_ref().map(String::as_str)),
-            all,
-        )
+        let digest = digest(&texts.each_ref().map(String::as_str));
+        Self::new(part, Kind::Sweep, work, digest)
     }
 
-    fn new(
-        part: Part,
-        kind: Kind,
-        scenario: String,
-        digest: String,
-        all: u64,
-    ) -> Result<Self, PartError> {
-        let own = (0..all).filter(|job| part.takes(*job)).count() as u64;
+    fn new(part: Part, kind: Kind, work: &Work, digest: String) -> Result<Self, PartError> {
+        let all = work.jobs();
+        let own = work.units.iter().map(|unit| unit.own(Some(part))).sum();
         if own == 0 {
             return Err(PartError::Nothing { part, jobs: all });
         }
@@ -124,7 +99,7 @@ impl Mark {
             format: FORMAT,
             version: VERSION.to_owned(),
             kind,
-            scenario,
+            scenario: work.scenario.clone(),
             digest,
             part: part.number(),
             of: part.of(),
@@ -250,7 +225,7 @@ pub fn whole(folder: &Path) -> Result<(), PartError> {
 }
 
 /// Refuses a scenario that cannot be cut.
-pub(super) fn divisible(model: &dyn Model) -> Result<(), PartError> {
+pub(crate) fn divisible(model: &dyn Model) -> Result<(), PartError> {
     match model.indivisible() {
         Some(why) => Err(PartError::Indivisible {
             scenario: model.head().name,
@@ -258,15 +233,4 @@ pub(super) fn divisible(model: &dyn Model) -> Result<(), PartError> {
         }),
         None => Ok(()),
     }
-}
-
-/// The names under which the journal keeps the share's jobs, sorted.
-pub(super) fn own(model: &dyn Model, share: Share) -> BTreeSet<String> {
-    let work = model.work();
-    let all =
-        (0..model.head().runs).flat_map(|run| work.iter().map(move |name| stored_name(run, name)));
-    all.zip(0..)
-        .filter(|(_, job)| share.takes(*job))
-        .map(|(name, _)| name)
-        .collect()
 }

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use sordino_engine::{self as model, Model, Options, Part, Share};
+use sordino_engine::{self as model, Model, Options, Part, jobs};
 use sordino_experiment::journal::{Journal, JournalError, difference};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::Record;
 use sordino_report::folder::RunFolder;
 
 use super::error::PartError;
-use super::many::Layout;
 use super::mark::{self, Kind, Mark};
-use crate::execute;
+use crate::execute::OpenRun;
 use crate::sweep::{self, Plan, SweepFolder};
+use crate::work::{Unit, Work};
 
 /// The most missing parts that are named.
 const NAMED_MAX: usize = 8;
@@ -127,28 +126,21 @@ impl Whole {
         &self,
         model: &dyn Model,
         out: &Path,
-        options: Options,
+        options: &Options,
         progress: &dyn Progress,
     ) -> Result<Record, PartError> {
+        let unit = &Work::of_run(model).units[0];
         for (path, mark) in &self.parts {
-            holds_its_jobs(
-                path,
-                path,
-                mark.part(),
-                model,
-                Share {
-                    part: mark.part(),
-                    first: 0,
-                },
-            )?;
+            holds_its_jobs(path, path, mark.part(), model, unit)?;
         }
         let folder = RunFolder::create(out)?;
         let from: Vec<PathBuf> = self.parts.iter().map(|(path, _)| path.clone()).collect();
-        let put = || -> Result<Record, PartError> {
-            let journal = Arc::new(Journal::gather(out, &from, options.data.as_deref())?);
-            Ok(execute::execute(model, folder, journal, options, progress)?)
-        };
-        put().inspect_err(|_| drop(std::fs::remove_dir_all(out)))
+        Journal::gather(out, &from, options.data.as_deref())
+            .map_err(PartError::from)
+            .and_then(
+                |journal| Ok(OpenRun::new(folder, journal).execute(model, options, progress)?),
+            )
+            .inspect_err(|_| drop(std::fs::remove_dir_all(out)))
     }
 
     /// What the parts of a sweep are parts of.
@@ -167,36 +159,39 @@ impl Whole {
         out: &Path,
         data: Option<&Path>,
     ) -> Result<SweepFolder, PartError> {
-        let points = plan.points();
-        let layouts = self
-            .parts
-            .iter()
-            .map(|(_, mark)| Layout::new(&plan, mark.part()))
-            .collect::<Result<Vec<_>, _>>()?;
-        let folder = SweepFolder::create(out, plan)?;
-        let put = || -> Result<(), PartError> {
-            for (number, point) in points.iter().enumerate() {
-                let model = folder.plan.load(point)?;
-                let mut from = Vec::new();
-                for ((path, mark), layout) in self.parts.iter().zip(&layouts) {
-                    let piece = &layout.pieces[number];
-                    if piece.own > 0 {
-                        let run = path.join("runs").join(&piece.folder);
-                        holds_its_jobs(path, &run, mark.part(), &*model, piece.share)?;
-                        from.push(run);
-                    }
-                }
-                let place = folder.run(&layouts[0].pieces[number].folder);
-                std::fs::create_dir_all(&place).map_err(|error| PartError::Io {
-                    path: place.clone(),
-                    error,
-                })?;
-                Journal::gather(&place, &from, data.filter(|_| model.reads().is_some()))?;
-            }
-            Ok(())
-        };
-        put().inspect_err(|_| drop(std::fs::remove_dir_all(out)))?;
+        let work = Work::of_sweep(&plan)?;
+        let folder = SweepFolder::begin(out, plan, false)?;
+        self.gather(&folder, &work, data)
+            .inspect_err(|_| drop(std::fs::remove_dir_all(out)))?;
         Ok(folder)
+    }
+
+    /// Puts the journals of every unit into its folder.
+    fn gather(
+        &self,
+        folder: &SweepFolder,
+        work: &Work,
+        data: Option<&Path>,
+    ) -> Result<(), PartError> {
+        for (unit, point) in work.units.iter().zip(folder.plan.points()) {
+            let model = folder.plan.load(&point)?;
+            let mut from = Vec::new();
+            for (path, mark) in &self.parts {
+                let part = mark.part();
+                if unit.own(Some(part)) > 0 {
+                    let run = path.join("runs").join(&unit.folder);
+                    holds_its_jobs(path, &run, part, &*model, unit)?;
+                    from.push(run);
+                }
+            }
+            let place = folder.run(&unit.folder);
+            std::fs::create_dir_all(&place).map_err(|error| PartError::Io {
+                path: place.clone(),
+                error,
+            })?;
+            Journal::gather(&place, &from, data.filter(|_| model.reads().is_some()))?;
+        }
+        Ok(())
     }
 }
 
@@ -232,27 +227,24 @@ fn holds_its_jobs(
     run: &Path,
     part: Part,
     model: &dyn Model,
-    share: Share,
+    unit: &Unit,
 ) -> Result<(), PartError> {
-    let jobs = |fault, job: &str| PartError::Jobs {
-        path: path.to_owned(),
-        part,
-        fault,
-        job: job.to_owned(),
+    let own = jobs::names(model, unit.share(Some(part)));
+    let own: BTreeSet<String> = own.into_iter().collect();
+    let found: BTreeSet<String> = match Journal::look(run, &model.resolved()) {
+        Err(JournalError::NothingToResume { .. }) => BTreeSet::new(),
+        journal => journal?.finished_parts()?.into_iter().collect(),
     };
-    let own = mark::own(model, share);
-    let journal = match Journal::look(run, &model.resolved()) {
-        Err(JournalError::NothingToResume { .. }) => {
-            return Err(jobs("lacks", own.first().map_or("", String::as_str)));
-        }
-        journal => journal?,
-    };
-    let found: BTreeSet<String> = journal.finished_parts()?.into_iter().collect();
-    if let Some(job) = own.difference(&found).next() {
-        return Err(jobs("lacks", job));
+    let lacks = own.difference(&found).next().map(|job| ("lacks", job));
+    let foreign = found.difference(&own).next();
+    let foreign = foreign.map(|job| ("holds another part's", job));
+    match lacks.or(foreign) {
+        None => Ok(()),
+        Some((fault, job)) => Err(PartError::Jobs {
+            path: path.to_owned(),
+            part,
+            fault,
+            job: job.clone(),
+        }),
     }
-    found
-        .difference(&own)
-        .next()
-        .map_or(Ok(()), |job| Err(jobs("holds another part's", job)))
 }

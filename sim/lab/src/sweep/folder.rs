@@ -18,7 +18,7 @@ use sordino_report::view::PAGE;
 
 use super::compared::Compared;
 use super::grid::Plan;
-use super::index::{Entry, FORMAT, Index, Kept, Status};
+use super::index::{Entry, FORMAT, Index, Kept, Status, VERSION};
 use super::paired;
 
 const README: &str = include_str!("folder.md");
@@ -44,6 +44,16 @@ pub enum SweepError {
         path: PathBuf,
         /// Lines that differ: `-` in the folder, `+` in the sweep given now.
         difference: String,
+    },
+    /// The folder was begun by another version, whose bits may differ.
+    #[error(
+        "{path}: was begun by sordino {there}, this is {VERSION}; go on with that version, or name a new folder"
+    )]
+    Version {
+        /// Path of the folder.
+        path: PathBuf,
+        /// The version that wrote its index.
+        there: String,
     },
     /// The folder holds something else.
     #[error("{0}: holds no sweep (no {PLAN}); name a new folder")]
@@ -97,29 +107,29 @@ pub struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// Begins in a new folder.
+    /// Begins in a new folder, or goes on (`resume`) with the same sweep.
     ///
-    /// **Errors**: [`SweepError::Exists`]; [`SweepError::Lock`].
-    pub fn create(path: &Path, plan: Plan) -> Result<Self, SweepError> {
-        if path.exists() {
+    /// **Errors**: those of [`SweepFolder::take`] and [`SweepFolder::go_on`].
+    pub fn begin(path: &Path, plan: Plan, resume: bool) -> Result<Self, SweepError> {
+        let lock = Self::take(path, resume)?;
+        Self::go_on(path, plan, lock)
+    }
+
+    /// The lock of the folder at `path`, which is made if it does not exist.
+    ///
+    /// **Errors**: [`SweepError::Exists`] unless `resume`; [`SweepError::Lock`] if another process
+    /// works on the sweep.
+    pub fn take(path: &Path, resume: bool) -> Result<FolderLock, SweepError> {
+        if path.exists() && !resume {
             return Err(SweepError::Exists(path.to_owned()));
         }
         fs::create_dir_all(path).map_err(io_at(path))?;
-        Self::fill(path, plan, FolderLock::take(path)?)
+        Ok(FolderLock::take(path)?)
     }
 
-    /// Goes on with the same sweep, or begins in a new or empty folder.
+    /// Goes on with the same sweep, or begins in a new or empty folder, whose lock the caller has.
     ///
-    /// **Errors**: [`SweepError::Other`] with the difference, [`SweepError::NoSweep`];
-    /// [`SweepError::Lock`] if another process works on the sweep.
-    pub fn begin_or_resume(path: &Path, plan: Plan) -> Result<Self, SweepError> {
-        fs::create_dir_all(path).map_err(io_at(path))?;
-        Self::go_on(path, plan, FolderLock::take(path)?)
-    }
-
-    /// The same where the caller has the lock of the folder.
-    ///
-    /// **Errors**: as [`SweepFolder::begin_or_resume`].
+    /// **Errors**: [`SweepError::Other`] with the difference, [`SweepError::NoSweep`].
     pub fn go_on(path: &Path, plan: Plan, lock: FolderLock) -> Result<Self, SweepError> {
         let file = path.join(PLAN);
         if !file.exists() {
@@ -135,17 +145,17 @@ impl SweepFolder {
             };
         }
         let there = read_plan(&file)?;
-        match difference(&there, &plan) {
-            None => Ok(SweepFolder {
-                path: path.to_owned(),
-                plan,
-                _lock: Some(lock),
-            }),
-            Some(difference) => Err(SweepError::Other {
+        if let Some(difference) = difference(&there, &plan) {
+            return Err(SweepError::Other {
                 path: path.to_owned(),
                 difference,
-            }),
+            });
         }
+        Ok(SweepFolder {
+            path: path.to_owned(),
+            plan,
+            _lock: Some(lock),
+        })
     }
 
     /// Opens an existing folder for reading.
@@ -232,6 +242,24 @@ impl SweepFolder {
         Ok(index)
     }
 
+    /// Refuses to go on with what another version began: its runs may differ in their last bits.
+    ///
+    /// **Errors**: [`SweepError::Version`]; an index that cannot be read.
+    pub fn of_this_version(&self) -> Result<(), SweepError> {
+        let path = self.path.join(INDEX);
+        if !path.exists() {
+            return Ok(());
+        }
+        let there: Index = read_json(&path)?;
+        if there.version == VERSION {
+            return Ok(());
+        }
+        Err(SweepError::Version {
+            path: self.path.clone(),
+            there: there.version,
+        })
+    }
+
     fn fresh(&self) -> Result<Index, SweepError> {
         let damaged = |error: super::GridError| SweepError::Damaged {
             path: self.path.join(PLAN),
@@ -256,7 +284,7 @@ impl SweepFolder {
         let (scenario, description, trust) = head.unwrap_or_default();
         let axes = self.plan.axes.clone();
         let seeds = self.plan.seeds.clone();
-        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let version = VERSION.to_owned();
         let noise = sordino_experiment::record::noise();
         Ok(Index {
             format: FORMAT,
@@ -452,6 +480,7 @@ impl From<SweepError> for CliError {
             SweepError::Exists(_)
             | SweepError::Other { .. }
             | SweepError::NoSweep(_)
+            | SweepError::Version { .. }
             | SweepError::Damaged { .. } => CliError::input(error),
             SweepError::Threads(_)
             | SweepError::WorkerLost

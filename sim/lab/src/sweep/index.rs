@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Frame;
 use sordino_experiment::record::{Measure, MethodSummary, distinct, noise};
+use sordino_experiment::text::first_three;
 use sordino_report::rows::csv;
 use sordino_report::tables::MethodColumns;
 
@@ -81,6 +82,8 @@ impl Entry {
     }
 }
 
+/// This program's version.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Version of the format of [`Index`]; version 1 had methods without their guarantees.
 pub const FORMAT: u32 = 2;
 
@@ -150,6 +153,17 @@ pub struct Cell {
 }
 
 impl Index {
+    /// The folders of runs with a status, as one line for people.
+    pub fn named(&self, status: Status) -> String {
+        let names: Vec<&str> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.status == status)
+            .map(|entry| entry.folder.as_str())
+            .collect();
+        first_three(&names, ", ")
+    }
+
     /// Number of runs with a status.
     pub fn count(&self, status: Status) -> usize {
         self.entries

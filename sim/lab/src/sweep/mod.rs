@@ -9,7 +9,6 @@
 //! | `compared`, [`paired`] | every method minus the first, run by run, in every combination |
 //! | `panels` | what its pictures share |
 //! | [`table`], [`pictures`], [`page`] | its table and pictures as files; all of it on one page |
-//! | [`mod@run`] | executes all runs on all cores |
 //!
 //! Runs of equal seed are paired over the whole grid: run i meets the same functions, initial
 //! points and coins wherever the keys leave them the same. Nothing in the folder depends on
@@ -23,7 +22,6 @@ pub mod page;
 pub mod paired;
 mod panels;
 pub mod pictures;
-pub mod run;
 pub mod table;
 
 pub use folder::{SweepError, SweepFolder};

@@ -17,6 +17,7 @@ use std::thread;
 
 use sordino_experiment::benchmark::Measured;
 use sordino_experiment::metrics::{Estimate, Paired};
+use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::text::significant;
 use sordino_lab::newcomers::{
@@ -154,7 +155,7 @@ fn measured(
             epsilon: expected.epsilon,
             own_units: true,
         };
-        let told = || writer.found(1);
+        let told = || writer.job(&format!("a repetition at ε = {}", expected.epsilon));
         let all = repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told)
             .map_err(ReproduceError::new)?;
         judge(expected, &all, &mut outcome);

@@ -401,8 +401,8 @@ fn no_room_uses_one_above_it() {
             "use crate::federated::DriverError;\n",
         ),
         (
-            "sim/lab/src/sweep/run.rs",
-            "fn f() { super::super::parts::many() }\n",
+            "sim/lab/src/sweep/folder.rs",
+            "fn f() { super::super::driver::part() }\n",
         ),
         ("sim/src/helpers.rs", "\n"),
     ];
@@ -416,7 +416,7 @@ fn no_room_uses_one_above_it() {
     );
     let good = "use sordino_report::files;\nuse crate::execute;\nuse super::index;\n/// [`crate::parts`]\nstruct X;\n";
     assert_eq!(
-        check_floors("sim/lab/src/sweep/run.rs", good),
+        check_floors("sim/lab/src/sweep/folder.rs", good),
         Vec::<String>::new()
     );
 }

@@ -1,0 +1,182 @@
+//! A part of an execution: some of the jobs of a run, or of every unit of a sweep.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use sordino_engine::{Model, ModelError, Options, Part};
+use sordino_experiment::journal::JournalError;
+use sordino_experiment::progress::writer::ProgressWriter;
+use sordino_experiment::text::first_three;
+use sordino_report::folder::RunFolder;
+
+use super::{Done, Ended, Sink, drive};
+use crate::execute::{self, OpenRun, Place};
+use crate::parts::PartError;
+use crate::parts::mark::{self, Mark};
+use crate::sweep::{Plan, SweepError, SweepFolder};
+use crate::work::{Unit, Work};
+
+/// A part in its folder, which is locked as long as this value lives.
+#[derive(Debug)]
+pub struct Begun<'m> {
+    /// Which part of which execution it is.
+    pub mark: Mark,
+    /// The work of the whole execution.
+    pub work: Work,
+    place: PartPlace<'m>,
+}
+
+/// The folder of a part.
+#[derive(Debug)]
+enum PartPlace<'m> {
+    Run(&'m dyn Model, OpenRun),
+    Sweep(SweepFolder),
+}
+
+/// Begins a part of a run in a new folder, or goes on in one (`resume`); `None` if the part there
+/// is complete.
+///
+/// **Errors**: [`PartError`]: a folder that is taken, holds another part or something else.
+pub fn begin_run<'m>(
+    path: &Path,
+    resume: bool,
+    part: Part,
+    model: &'m dyn Model,
+    data: Option<&Path>,
+) -> Result<Option<Begun<'m>>, PartError> {
+    mark::divisible(model)?;
+    let work = Work::of_run(model);
+    let mark = Mark::of_run(part, model, &work)?;
+    let folder = if resume {
+        RunFolder::open(path)?
+    } else {
+        RunFolder::create(path)?
+    };
+    if mark.claim(path)? {
+        return Ok(None);
+    }
+    match execute::begin_in(folder, model, data)? {
+        Place::Open(open) => Ok(Some(Begun {
+            mark,
+            work,
+            place: PartPlace::Run(model, open),
+        })),
+        // Somebody made a whole of the part's folder.
+        Place::Complete => Err(JournalError::NothingToResume {
+            path: path.to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// Begins a part of a sweep in a new folder, or goes on in one (`resume`); `None` if the part there
+/// is complete.
+///
+/// **Errors**: as [`begin_run`].
+pub fn begin_sweep(
+    path: &Path,
+    resume: bool,
+    part: Part,
+    plan: Plan,
+) -> Result<Option<Begun<'static>>, PartError> {
+    for point in plan.points().iter().step_by(plan.seeds.len().max(1)) {
+        mark::divisible(&*plan.load(point)?)?;
+    }
+    let work = Work::of_sweep(&plan)?;
+    let mark = Mark::of_sweep(part, &plan, &work)?;
+    let lock = SweepFolder::take(path, resume)?;
+    // Before the sweep's own files: a folder that has them and no mark is a whole sweep's.
+    let complete = mark.claim(path)?;
+    let place = PartPlace::Sweep(SweepFolder::go_on(path, plan, lock)?);
+    Ok((!complete).then_some(Begun { mark, work, place }))
+}
+
+impl Begun<'_> {
+    /// Does the jobs of the part that are not done yet, all units on all cores, and marks the part
+    /// complete. A unit of a sweep that fails is reported, and the others go on.
+    ///
+    /// **Errors**: [`PartError::Failed`] with the units that failed; [`PartError::Interrupted`],
+    /// after which journals hold the finished jobs; those of a run's model.
+    pub fn execute(self, options: &Options, writer: &ProgressWriter) -> Result<Mark, PartError> {
+        let Begun { mark, work, place } = self;
+        let part = mark.part();
+        match place {
+            PartPlace::Run(model, open) => {
+                let options = Options {
+                    share: work.units[0].share(Some(part)),
+                    ..options.clone()
+                };
+                of_run(mark, model, open, &options, writer)
+            }
+            PartPlace::Sweep(folder) => {
+                let own = work.units_of(part);
+                let failures = Failures {
+                    writer,
+                    said: Mutex::default(),
+                };
+                drive(&folder, &own, Some(part), options, writer, &failures)?;
+                failures.none_of(own.len())?;
+                if options.stop.load(Ordering::Relaxed) {
+                    return Err(PartError::Interrupted);
+                }
+                mark.complete(folder.path())
+            }
+        }
+    }
+}
+
+fn of_run(
+    mark: Mark,
+    model: &dyn Model,
+    open: OpenRun,
+    options: &Options,
+    writer: &ProgressWriter,
+) -> Result<Mark, PartError> {
+    let Err(error) = open.share(model, options, writer) else {
+        return mark.complete(open.path());
+    };
+    if !matches!(error, ModelError::Interrupted) && open.forgets_nothing_done() {
+        // A part that could not begin, for want of its data say, may be begun again.
+        mark.give_up(open.path());
+        open.discard_if_empty();
+    }
+    Err(error.into())
+}
+
+/// Keeps why units failed, and says it at once.
+struct Failures<'w> {
+    writer: &'w ProgressWriter,
+    said: Mutex<Vec<String>>,
+}
+
+impl Sink for Failures<'_> {
+    fn ends(&self, unit: &Unit, ended: Result<Done, Ended>) -> Result<(), SweepError> {
+        if let Err(Ended::Failed(error)) = ended {
+            let said = format!("{}: {error}", unit.folder);
+            self.writer.note(&said);
+            let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(said);
+        }
+        Ok(())
+    }
+}
+
+impl Failures<'_> {
+    /// **Errors**: [`PartError::Failed`] if any unit failed.
+    fn none_of(self, of: usize) -> Result<(), PartError> {
+        let said = self
+            .said
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        if said.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<&str> = said.iter().map(String::as_str).collect();
+        Err(PartError::Failed {
+            failed: said.len(),
+            of,
+            named: first_three(&named, "; "),
+        })
+    }
+}
