@@ -341,7 +341,7 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
         journal: None,
         interval: Duration::MAX,
         stop: &never,
-        failed: &never,
+        failure: None,
     };
     let running = run_method(simulated, around, |_| Ok(&mut network));
     // An agent that ends before the run does has failed, and the run would wait for it.

@@ -5,7 +5,7 @@
 //! threads and interruptions cannot show in a result.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -18,12 +18,35 @@ use sordino_experiment::scenario::Head;
 use super::contract::{Model, ModelError, Options};
 use super::part::Share;
 
+/// Which job failed first, in the order of jobs: those behind it need not be begun or gone on with,
+/// and those before it go on, so that the error that is said depends on no thread.
+#[derive(Debug)]
+pub struct FirstFailure(AtomicU64);
+
+impl Default for FirstFailure {
+    fn default() -> Self {
+        FirstFailure(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl FirstFailure {
+    /// The job at this place has failed.
+    pub(crate) fn fail(&self, place: u64) {
+        self.0.fetch_min(place, Ordering::Relaxed);
+    }
+
+    /// True if a job before this place has failed.
+    pub(crate) fn is_before(&self, place: u64) -> bool {
+        self.0.load(Ordering::Relaxed) < place
+    }
+}
+
 /// Does every job of the share that the journal does not hold; `name` gives the run of a job and
 /// its name within the run. The results are in the order of the jobs, whatever the threads.
 ///
-/// **Errors**: the first that occurred, after which no job is begun;
-/// [`ModelError::Interrupted`] if the flag of the options was set before all were begun; [`ModelError::PartDone`] if all went well but
-/// some jobs belong to other parts.
+/// **Errors**: the first in the order of the jobs; jobs behind it are not begun any more.
+/// [`ModelError::Interrupted`] if the flag of the options was set before all were begun;
+/// [`ModelError::PartDone`] if all went well but some jobs belong to other parts.
 pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     jobs: &[J],
     options: &Options,
@@ -31,8 +54,9 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     name: impl Fn(&J) -> (u32, String) + Sync,
     work: impl Fn(&J) -> Result<R, ModelError> + Sync,
 ) -> Result<Vec<R>, ModelError> {
-    let failed = AtomicBool::new(false);
+    let failure = FirstFailure::default();
     let one = |(place, job): (usize, &J)| -> Result<Option<R>, ModelError> {
+        let place = place as u64;
         let (run, name) = name(job);
         let part = stored_name(run, &name);
         let journal = options.journal.as_deref();
@@ -41,16 +65,13 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
             progress.found(1);
             return Ok(known);
         }
-        if options
-            .share
-            .is_some_and(|share| !share.takes(place as u64))
-        {
+        if options.share.is_some_and(|share| !share.takes(place)) {
             return Ok(None);
         }
-        if options.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
+        if options.stop.load(Ordering::Relaxed) || failure.is_before(place) {
             return Err(ModelError::Interrupted);
         }
-        let result = work(job)?;
+        let result = work(job).inspect_err(|_| failure.fail(place))?;
         journal.map_or(Ok(()), |journal| journal.finish(&part, &result))?;
         progress.job(&format!("run {}, {name}", run + 1));
         Ok(Some(result))
@@ -60,18 +81,17 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
         jobs.par_iter()
             .with_max_len(1)
             .enumerate()
-            .map(|job| one(job).inspect_err(|_| failed.store(true, Ordering::Relaxed)))
+            .map(one)
             .collect()
     });
-    let results: Option<Vec<R>> =
-        first_error_or_all(results, |error| matches!(error, ModelError::Interrupted))?
-            .into_iter()
-            .collect();
+    let is_interruption = |error: &ModelError| matches!(error, ModelError::Interrupted);
+    let results = first_error_or_all(results, is_interruption)?;
+    let results: Option<Vec<R>> = results.into_iter().collect();
     results.ok_or(ModelError::PartDone)
 }
 
-/// All results, or the first error. Jobs end by an interruption also because another has failed:
-/// that it was interrupted is said of an execution only if nothing else went wrong.
+/// All results, or the first error. Jobs end by an interruption also because one before them has
+/// failed: an execution was interrupted only if nothing else went wrong.
 ///
 /// **Errors**: as said.
 pub(crate) fn first_error_or_all<R, E>(
@@ -146,12 +166,10 @@ pub fn unfinished(said: &str, description: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::fs;
     use std::num::NonZeroUsize;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
-
-    use super::*;
 
     fn squares(options: &Options, calls: &AtomicU64, stop_at: u32) -> Result<Vec<u32>, ModelError> {
         let jobs: Vec<u32> = (0..20).collect();
@@ -192,6 +210,24 @@ mod tests {
         );
         assert_eq!(ended.unwrap_err().to_string(), "two is refused");
         assert_eq!(calls.into_inner(), 3, "no job is begun after the error");
+        // On many threads a later job may fail earlier: the first in order is said all the same.
+        for _ in 0..20 {
+            let ended = execute(
+                &[0u32, 1, 2, 3, 4, 5],
+                &Options::default(),
+                &(),
+                |x| (*x, "square".to_owned()),
+                |x| match x {
+                    0 | 1 => Ok(*x),
+                    2 => {
+                        std::thread::sleep(std::time::Duration::from_millis(3));
+                        Err(ModelError::failure("two is refused"))
+                    }
+                    _ => Err(ModelError::failure("a later one is refused")),
+                },
+            );
+            assert_eq!(ended.unwrap_err().to_string(), "two is refused");
+        }
         let results = vec![Ok(1), Err("stopped"), Ok(2), Err("broken"), Err("later")];
         let is_interruption = |error: &&str| *error == "stopped";
         assert_eq!(first_error_or_all(results, is_interruption), Err("broken"));

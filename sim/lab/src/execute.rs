@@ -3,12 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sordino_engine::{Model, ModelError, Options, jobs};
+use sordino_engine::{Model, ModelError, Options, Share, jobs};
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::journal::{Journal, JournalError};
+use sordino_experiment::files::read_to_string_bounded;
+use sordino_experiment::journal::{Journal, JournalError, SUMMARY};
 use sordino_experiment::progress::Progress;
-use sordino_experiment::record::Record;
+use sordino_experiment::record::{Record, Summary};
 use sordino_report::folder::{FolderError, RunFolder};
+
+/// A longer summary is not read.
+const SUMMARY_BYTES_MAX: u64 = 1 << 26;
 
 /// Why an execution left no complete folder.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +43,17 @@ pub enum Place {
 pub struct OpenRun {
     folder: RunFolder,
     journal: Arc<Journal>,
+}
+
+/// The summary of a complete folder, as it was written and as it is read.
+///
+/// **Errors**: a file that is missing, too long or no summary.
+pub fn summary(folder: &Path) -> Result<(String, Summary), String> {
+    let path = folder.join(SUMMARY);
+    read_to_string_bounded(&path, SUMMARY_BYTES_MAX)
+        .map_err(|error| error.to_string())
+        .and_then(|text| Summary::parse(&text).map(|summary| (text, summary)))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Goes on in the folder at `path`, or begins it if it is new or empty; `data` are the files that
@@ -112,6 +127,19 @@ impl OpenRun {
         Ok(record)
     }
 
+    /// True if every job of a share is done, and its seal holds: nothing need be read or drawn for
+    /// it.
+    ///
+    /// **Errors**: a result that is damaged.
+    pub fn is_done(&self, model: &dyn Model, share: Option<Share>) -> Result<bool, JournalError> {
+        for name in jobs::names(model, share) {
+            if self.journal.finished::<()>(&name)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Does the jobs of `options.share` that are not done yet. Their results stay in the journal:
     /// a share of one part has every job, and still leaves no summary, because the whole is made by
     /// the merge.
@@ -124,14 +152,6 @@ impl OpenRun {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<(), ModelError> {
-        let done = self.journal.finished_parts()?;
-        let own = jobs::names(model, options.share);
-        if own.iter().all(|name| done.contains(name)) {
-            // Nothing need be read or drawn for it.
-            let told = model.jobs().count / (jobs::names(model, None).len().max(1) as u64);
-            progress.found(told * own.len() as u64);
-            return Ok(());
-        }
         match model.run(&self.with_journal(options), progress) {
             Ok(_) | Err(ModelError::PartDone) => Ok(()),
             Err(error) => Err(error),
@@ -140,12 +160,12 @@ impl OpenRun {
 
     /// Removes the journal if nothing is finished, and then the folder if nothing else is in it.
     pub fn discard_if_empty(self) {
-        self.journal.discard_if_empty();
+        self.drop_empty_journal();
         self.folder.discard_if_empty();
     }
 
     /// Removes the journal if nothing is finished; true if nothing is begun any more.
-    pub(crate) fn forgets_nothing_done(&self) -> bool {
+    pub(crate) fn drop_empty_journal(&self) -> bool {
         self.journal.discard_if_empty();
         !Journal::is_begun(self.folder.path())
     }

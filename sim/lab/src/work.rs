@@ -31,6 +31,8 @@ pub struct Work {
     pub counted_in: &'static str,
     /// Every unit, in order.
     pub units: Vec<Unit>,
+    /// Why the jobs of some unit cannot be done by several processes.
+    pub indivisible: Option<&'static str>,
 }
 
 impl Unit {
@@ -69,6 +71,7 @@ impl Work {
             scenario: model.head().name,
             counted_in: model.jobs().unit,
             units: vec![Unit::new(0, String::new(), 0, model)],
+            indivisible: model.indivisible(),
         }
     }
 
@@ -80,6 +83,7 @@ impl Work {
             scenario: String::new(),
             counted_in: "jobs",
             units: Vec::new(),
+            indivisible: None,
         };
         let mut first = 0;
         let points = plan.points();
@@ -88,6 +92,7 @@ impl Work {
             let model = plan.load(&cell[0])?;
             let head = Self::of_run(&*model);
             (work.scenario, work.counted_in) = (head.scenario, head.counted_in);
+            work.indivisible = work.indivisible.or(head.indivisible);
             for point in cell {
                 let unit = Unit::new(point.number, plan.folder(point), first, &*model);
                 first += unit.jobs;

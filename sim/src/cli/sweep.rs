@@ -136,6 +136,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         };
     }
     let done = index.count(Status::Done);
+    if done < index.entries.len() {
+        folder.of_this_version()?;
+    }
     let work = Work::of_sweep(&folder.plan).map_err(CliError::input)?;
     let steps = work.steps(None);
     let mut writer = ProgressWriter::new("sweep", &index.scenario, work.counted_in, steps);

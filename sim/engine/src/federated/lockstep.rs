@@ -42,7 +42,7 @@ pub fn run_method<T: Scalar>(
         journal: None,
         interval: Duration::ZERO,
         stop: &AtomicBool::new(false),
-        failed: &AtomicBool::new(false),
+        failure: None,
     };
     let build =
         |snapshot: Option<&mut _>| Lockstep::<Shard<MethodContext<T>>>::new(method, snapshot);

@@ -18,7 +18,6 @@
 //! | [`blocks`], [`regret_counts`], `recorder` | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
 use std::num::NonZeroU32;
-use std::sync::atomic::AtomicBool;
 
 use custom::Custom;
 use job::{Job, Place, run_seed};
@@ -41,7 +40,7 @@ use sordino_report::view::View;
 use sordino_report::{federation, observations, read};
 
 use super::contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
-use super::jobs::{first_error_or_all, unfinished, whole_runs};
+use super::jobs::{FirstFailure, first_error_or_all, unfinished, whole_runs};
 use super::part::Share;
 
 pub mod agreement;
@@ -326,7 +325,7 @@ fn run_in<T: Scalar>(
         journal: options.journal.as_deref(),
         interval: options.interval,
         stop: &options.stop,
-        failed: &AtomicBool::new(false),
+        failure: None,
     };
     let control = ::tokio::runtime::Builder::new_current_thread()
         .build()
@@ -365,16 +364,27 @@ fn run_in<T: Scalar>(
             let job = &job;
             let run_context = &run_context;
             let own = &own;
+            let failure = &FirstFailure::default();
+            let of_job = |place| Surroundings {
+                failure: Some((failure, place)),
+                ..around
+            };
+            let of_job = &of_job;
             control.block_on(async {
                 let runs = own_runs.map(|index| async move {
-                    let run = &run_context(index).inspect_err(|_| around.fail())?;
-                    let jobs = own(index).map(|method| async move {
-                        if around.has_failed() {
+                    let first = u64::from(index) * scenario.methods().count() as u64;
+                    if of_job(first).ends_early() {
+                        return Err(DriverError::Interrupted);
+                    }
+                    let run = &run_context(index).inspect_err(|_| failure.fail(first))?;
+                    let jobs = own(index).zip(first..).map(|(method, place)| async move {
+                        let around = of_job(place);
+                        if around.ends_early() {
                             return Err(DriverError::Interrupted);
                         }
-                        let place = Place::Pool(pool, shards);
-                        let ended = job.method(method, run, place, around).await;
-                        ended.inspect_err(|_| around.fail())
+                        let here = Place::Pool(pool, shards);
+                        let ended = job.method(method, run, here, around).await;
+                        ended.inspect_err(|_| failure.fail(place))
                     });
                     first_error_or_all(together::at_most(threads + 1, jobs).await, is_interruption)
                 });

@@ -22,6 +22,7 @@ use super::error::DriverError;
 use super::ledger;
 use super::recorder::Recorder;
 use super::shard::{Agents, Shard};
+use crate::jobs::FirstFailure;
 
 /// What a federation is executed with, besides its collective.
 #[derive(Clone, Copy)]
@@ -34,25 +35,16 @@ pub struct Surroundings<'s> {
     pub interval: Duration,
     /// Set from outside to stop at the end of a round.
     pub stop: &'s AtomicBool,
-    /// Set once another method or run of the execution has failed: the same, as nothing will come
-    /// of it.
-    pub failed: &'s AtomicBool,
+    /// Which method of which run has failed, and the place of this one among them: where one
+    /// before it failed it stops, too. `None` for a method alone.
+    pub failure: Option<(&'s FirstFailure, u64)>,
 }
 
 impl Surroundings<'_> {
     /// True if no further round is to be begun.
-    fn ends_early(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.has_failed()
-    }
-
-    /// True once a method or a run of the execution has failed.
-    pub(super) fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Says that one has failed.
-    pub(super) fn fail(&self) {
-        self.failed.store(true, Ordering::Relaxed);
+    pub(super) fn ends_early(&self) -> bool {
+        let is_over = |(failure, place): (&FirstFailure, u64)| failure.is_before(place);
+        self.stop.load(Ordering::Relaxed) || self.failure.is_some_and(is_over)
     }
 }
 

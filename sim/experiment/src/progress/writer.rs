@@ -263,11 +263,18 @@ impl Shared {
     /// Counts what was finished before this process began: it is done, and says nothing of the
     /// rate.
     fn found(&self, steps: u64) {
-        self.done.fetch_add(steps, Ordering::Relaxed);
-        self.last().found += steps;
+        if steps == 0 {
+            return;
+        }
+        let done = self.done.fetch_add(steps, Ordering::Relaxed) + steps;
         if let Some(bar) = &self.bar {
             bar.inc(steps);
             bar.reset_eta();
+        }
+        let mut last = self.last();
+        last.found += steps;
+        if self.log == Log::Json && done == self.total {
+            self.progress("progress", &last, None);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::driver::part::Begun;
-use crate::parts::{Mark, PartError};
+use crate::parts::{Kind, Mark, PartError};
 use sordino_engine::{Options, Part};
 use sordino_experiment::progress::log;
 use sordino_experiment::progress::writer::ProgressWriter;
@@ -29,8 +29,8 @@ pub fn run(
     let scenario = &work.scenario;
     let steps = work.steps(Some(part));
     let mut writer = ProgressWriter::new(command, scenario, work.counted_in, steps);
-    let all = work.units.len();
-    if all > 1 {
+    if begun.mark.kind == Kind::Sweep {
+        let all = work.units.len();
         let own = work.units_of(part).len();
         writer.note(&format!(
             "{scenario}: part {part}, jobs in {own} of {all} runs"

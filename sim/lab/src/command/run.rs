@@ -12,11 +12,9 @@ use crate::work::Work;
 use clap::Args;
 use sordino_engine::hub::Hub;
 use sordino_engine::{self as model, DriverKind, Model, ModelError, Options, Part};
-use sordino_experiment::files::read_to_string_bounded;
-use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::writer::ProgressWriter;
-use sordino_experiment::record::{Record, Summary};
+use sordino_experiment::record::Record;
 use sordino_experiment::scenario::Head;
 use sordino_report::differences::few;
 use sordino_report::folder::RunFolder;
@@ -32,8 +30,6 @@ use sordino_experiment::command_line::number::{self, whole};
 use sordino_experiment::command_line::print::warn;
 use sordino_experiment::command_line::{Format, print, print_json};
 
-/// Summaries are read up to this length.
-const SUMMARY_BYTES_MAX: u64 = 1 << 26;
 /// Where run folders go by default.
 const RUNS: &str = "sordino-runs";
 
@@ -163,7 +159,7 @@ pub fn execute_on(
             path.display()
         ));
         return match arguments.format {
-            Format::Json => print(&complete(path)?),
+            Format::Json => print(&execute::summary(path).map_err(CliError::failure)?.0),
             Format::Text => Ok(()),
         };
     };
@@ -181,17 +177,6 @@ pub fn execute_on(
     show(&head, &record, arguments.format)?;
     log::done(Some(&path), Some(&record.summary.digest));
     Ok(())
-}
-
-/// The summary of a complete folder, as the run that completed it printed it.
-fn complete(folder: &Path) -> Result<String, CliError> {
-    let path = folder.join(SUMMARY);
-    let unreadable =
-        |error: &dyn std::fmt::Display| CliError::failure(format!("{}: {error}", path.display()));
-    let text =
-        read_to_string_bounded(&path, SUMMARY_BYTES_MAX).map_err(|error| unreadable(&error))?;
-    Summary::parse(&text).map_err(|error| unreadable(&error))?;
-    Ok(text)
 }
 
 /// Refuses to keep digests of scenarios that have none by round.

@@ -6,7 +6,7 @@
 //! | [`part`] | some of the jobs of a run or of every unit of a sweep, and the mark that says which |
 //!
 //! There are as many units at a time as threads, and all share one pool: a unit that ends late
-//! still has every core. A unit that fails is recorded by the [`Sink`], and the others go on.
+//! still has every core. A unit that fails is taken down, and the others go on.
 
 pub mod part;
 pub mod sweep;
@@ -16,29 +16,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use sordino_engine::{Model, ModelError, Options, Part};
-use sordino_experiment::files::read_to_string_bounded;
-use sordino_experiment::journal::{Journal, SUMMARY};
+use sordino_experiment::journal::Journal;
 use sordino_experiment::pool::pool;
+use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
-use sordino_experiment::record::Summary;
 
-use crate::execute::{self, ExecuteError, OpenRun, Place};
+use crate::execute::{self, ExecuteError, Place};
 use crate::sweep::{SweepError, SweepFolder};
 use crate::work::Unit;
-
-/// The name of the file that says why a run failed.
-const ERROR: &str = "error.txt";
-/// A longer summary is not read.
-const SUMMARY_BYTES_MAX: u64 = 1 << 26;
-
-/// What was done of a unit.
-#[derive(Debug)]
-enum Done {
-    /// All of it, now or by an earlier execution.
-    Whole(Summary),
-    /// The jobs of a part.
-    Share,
-}
 
 /// Why a unit has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,63 +34,63 @@ enum Ended {
     Failed(String),
 }
 
-/// Takes down how units end. Called from any thread.
-trait Sink: Sync {
+/// What is done of each unit, and where it is taken down how that ended. Called from any thread.
+trait Execution: Sync {
+    /// What a unit comes to.
+    type Done;
+
+    /// The part whose jobs are done; `None` if all are.
+    fn part(&self) -> Option<Part>;
+
     /// A unit begins, on a thread of its own.
     fn begins(&self, _unit: &Unit) {}
+
+    /// Does what is left of a unit in its folder.
+    ///
+    /// **Errors**: why it has no result.
+    fn execute(
+        &self,
+        unit: &Unit,
+        model: &dyn Model,
+        place: Place,
+        options: &Options,
+        told: &dyn Progress,
+    ) -> Result<Self::Done, Ended>;
 
     /// A unit has ended, well or not.
     ///
     /// **Errors**: what ends everything: a result that cannot be written down.
-    fn ends(&self, unit: &Unit, ended: Result<Done, Ended>) -> Result<(), SweepError>;
+    fn ends(&self, unit: &Unit, ended: Result<Self::Done, Ended>) -> Result<(), SweepError>;
 }
 
-/// Does the work of the units with these numbers, whole or their jobs of `part`, until all are
-/// done, one of them cannot be written down, or the flag of the options is set.
+/// Executes these units until all are done, one of them cannot be written down, or the flag of the
+/// options is set.
 ///
-/// **Errors**: the system's; the first error of the sink; [`SweepError::WorkerLost`].
+/// **Errors**: the system's; the first error of [`Execution::ends`]; [`SweepError::WorkerLost`].
 fn drive(
     folder: &SweepFolder,
     units: &[&Unit],
-    part: Option<Part>,
+    execution: &impl Execution,
     options: &Options,
     writer: &ProgressWriter,
-    sink: &impl Sink,
 ) -> Result<(), SweepError> {
-    let options = Options {
-        pool: Some(pool(options.threads).map_err(SweepError::Threads)?),
-        ..options.clone()
-    };
-    let threads = options.pool()?.current_num_threads();
+    let pool = pool(options.threads).map_err(SweepError::Threads)?;
     let points = folder.plan.points();
-    spread(threads, units, &options.stop, |unit| {
-        sink.begins(unit);
+    spread(pool.current_num_threads(), units, &options.stop, |unit| {
+        execution.begins(unit);
         let ended = caught(|| {
-            let model = folder
-                .plan
-                .load(&points[unit.number])
-                .map_err(Ended::failed)?;
+            let point = &points[unit.number];
+            let model = folder.plan.load(point).map_err(Ended::failed)?;
             let options = Options {
-                share: unit.share(part),
+                pool: Some(pool.clone()),
+                share: unit.share(execution.part()),
                 ..options.clone()
             };
-            let path = folder.run(&unit.folder);
-            let place = place(&path, &*model, &options)?;
+            let place = place(&folder.run(&unit.folder), &*model, &options)?;
             let told = writer.of_folder(&unit.folder);
-            match place {
-                Place::Complete if part.is_some() => Err(Ended::failed(format!(
-                    "{}: holds a whole run, not a part of one",
-                    path.display()
-                ))),
-                Place::Complete => complete(&path),
-                Place::Open(open) if part.is_some() => open
-                    .share(&*model, &options, &told)
-                    .map(|()| Done::Share)
-                    .map_err(|error| Ended::from(ExecuteError::Model(error))),
-                Place::Open(open) => whole(open, &*model, &options, &told),
-            }
+            execution.execute(unit, &*model, place, &options, &told)
         });
-        sink.ends(unit, ended)
+        execution.ends(unit, ended)
     })
 }
 
@@ -124,31 +109,6 @@ fn place(path: &Path, model: &dyn Model, options: &Options) -> Result<Place, End
     execute::begin_or_resume(path, model, data).map_err(Ended::failed)
 }
 
-/// Executes a whole unit.
-fn whole(
-    open: OpenRun,
-    model: &dyn Model,
-    options: &Options,
-    told: &dyn sordino_experiment::progress::Progress,
-) -> Result<Done, Ended> {
-    let path = open.path().to_owned();
-    let record = open.execute(model, options, told)?;
-    let _ = std::fs::remove_file(path.join(ERROR));
-    Ok(Done::Whole(record.summary))
-}
-
-/// A unit that was complete before.
-fn complete(path: &Path) -> Result<Done, Ended> {
-    // One that was tried again may have been killed before it removed this.
-    let _ = std::fs::remove_file(path.join(ERROR));
-    let path = path.join(SUMMARY);
-    let at = |error: &dyn std::fmt::Display| Ended::failed(format!("{}: {error}", path.display()));
-    let text = read_to_string_bounded(&path, SUMMARY_BYTES_MAX).map_err(|error| at(&error))?;
-    Ok(Done::Whole(
-        Summary::parse(&text).map_err(|error| at(&error))?,
-    ))
-}
-
 /// Does all units on this many threads, begun in order, until one of them fails or the flag is set.
 ///
 /// **Errors**: the first error of `work`; [`SweepError::WorkerLost`].
@@ -165,7 +125,10 @@ fn spread(
             if stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 break;
             }
-            work(unit).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            let ended = catch_unwind(AssertUnwindSafe(|| work(unit)));
+            ended
+                .unwrap_or(Err(SweepError::WorkerLost))
+                .inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
         }
         Ok(())
     };

@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use sordino_engine::{Model, ModelError, Options, Part};
 use sordino_experiment::journal::JournalError;
+use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::text::first_three;
 use sordino_report::folder::RunFolder;
 
-use super::{Done, Ended, Sink, drive};
-use crate::execute::{self, OpenRun, Place};
-use crate::parts::PartError;
-use crate::parts::mark::{self, Mark};
+use super::{Ended, Execution, drive};
+use crate::execute::{self, ExecuteError, OpenRun, Place};
+use crate::parts::{Mark, PartError};
 use crate::sweep::{Plan, SweepError, SweepFolder};
 use crate::work::{Unit, Work};
 
@@ -45,7 +45,6 @@ pub fn begin_run<'m>(
     model: &'m dyn Model,
     data: Option<&Path>,
 ) -> Result<Option<Begun<'m>>, PartError> {
-    mark::divisible(model)?;
     let work = Work::of_run(model);
     let mark = Mark::of_run(part, model, &work)?;
     let folder = if resume {
@@ -80,9 +79,6 @@ pub fn begin_sweep(
     part: Part,
     plan: Plan,
 ) -> Result<Option<Begun<'static>>, PartError> {
-    for point in plan.points().iter().step_by(plan.seeds.len().max(1)) {
-        mark::divisible(&*plan.load(point)?)?;
-    }
     let work = Work::of_sweep(&plan)?;
     let mark = Mark::of_sweep(part, &plan, &work)?;
     let lock = SweepFolder::take(path, resume)?;
@@ -103,20 +99,32 @@ impl Begun<'_> {
         let part = mark.part();
         match place {
             PartPlace::Run(model, open) => {
+                let unit = &work.units[0];
                 let options = Options {
-                    share: work.units[0].share(Some(part)),
+                    share: unit.share(Some(part)),
                     ..options.clone()
                 };
-                of_run(mark, model, open, &options, writer)
+                if let Err(error) = share(&open, unit, model, &options, writer) {
+                    let is_empty = !matches!(error, ExecuteError::Model(ModelError::Interrupted))
+                        && open.drop_empty_journal();
+                    if is_empty {
+                        // It could not begin, for want of its data say, and may be begun again.
+                        mark.give_up(open.path());
+                        open.discard_if_empty();
+                    }
+                    return Err(error.into());
+                }
+                mark.complete(open.path())
             }
             PartPlace::Sweep(folder) => {
                 let own = work.units_of(part);
-                let failures = Failures {
+                let shares = Shares {
+                    part,
                     writer,
-                    said: Mutex::default(),
+                    failures: Mutex::default(),
                 };
-                drive(&folder, &own, Some(part), options, writer, &failures)?;
-                failures.none_of(own.len())?;
+                drive(&folder, &own, &shares, options, writer)?;
+                shares.none_failed(own.len())?;
                 if options.stop.load(Ordering::Relaxed) {
                     return Err(PartError::Interrupted);
                 }
@@ -126,55 +134,74 @@ impl Begun<'_> {
     }
 }
 
-fn of_run(
-    mark: Mark,
+/// Does what is left of a share.
+fn share(
+    open: &OpenRun,
+    unit: &Unit,
     model: &dyn Model,
-    open: OpenRun,
     options: &Options,
-    writer: &ProgressWriter,
-) -> Result<Mark, PartError> {
-    let Err(error) = open.share(model, options, writer) else {
-        return mark.complete(open.path());
-    };
-    if !matches!(error, ModelError::Interrupted) && open.forgets_nothing_done() {
-        // A part that could not begin, for want of its data say, may be begun again.
-        mark.give_up(open.path());
-        open.discard_if_empty();
+    told: &dyn Progress,
+) -> Result<(), ExecuteError> {
+    if open.is_done(model, options.share)? {
+        let part = options.share.map(|share| share.part);
+        told.found(unit.own(part) * unit.steps);
+        return Ok(());
     }
-    Err(error.into())
+    Ok(open.share(model, options, told)?)
 }
 
-/// Keeps why units failed, and says it at once.
-struct Failures<'w> {
+/// The jobs of a part in the units of a sweep; keeps why units failed, and says it at once.
+struct Shares<'w> {
+    part: Part,
     writer: &'w ProgressWriter,
-    said: Mutex<Vec<String>>,
+    failures: Mutex<Vec<String>>,
 }
 
-impl Sink for Failures<'_> {
-    fn ends(&self, unit: &Unit, ended: Result<Done, Ended>) -> Result<(), SweepError> {
+impl Execution for Shares<'_> {
+    type Done = ();
+
+    fn part(&self) -> Option<Part> {
+        Some(self.part)
+    }
+
+    fn execute(
+        &self,
+        unit: &Unit,
+        model: &dyn Model,
+        place: Place,
+        options: &Options,
+        told: &dyn Progress,
+    ) -> Result<(), Ended> {
+        match place {
+            Place::Open(open) => Ok(share(&open, unit, model, options, told)?),
+            Place::Complete => Err(Ended::failed("holds a whole run, not a part of one")),
+        }
+    }
+
+    fn ends(&self, unit: &Unit, ended: Result<(), Ended>) -> Result<(), SweepError> {
         if let Err(Ended::Failed(error)) = ended {
             let said = format!("{}: {error}", unit.folder);
             self.writer.note(&said);
-            let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-            all.push(said);
+            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            failures.push(said);
         }
         Ok(())
     }
 }
 
-impl Failures<'_> {
+impl Shares<'_> {
     /// **Errors**: [`PartError::Failed`] if any unit failed.
-    fn none_of(self, of: usize) -> Result<(), PartError> {
-        let said = self
-            .said
+    fn none_failed(self, of: usize) -> Result<(), PartError> {
+        let failures = self
+            .failures
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        if said.is_empty() {
+        if failures.is_empty() {
             return Ok(());
         }
-        let named: Vec<&str> = said.iter().map(String::as_str).collect();
+        let named: Vec<&str> = failures.iter().map(String::as_str).collect();
         Err(PartError::Failed {
-            failed: said.len(),
+            failed: failures.len(),
             of,
             named: first_three(&named, "; "),
         })

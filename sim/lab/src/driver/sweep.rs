@@ -4,22 +4,28 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sordino_engine::Options;
+use sordino_engine::{Model, Options, Part};
+use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::log::Line;
 use sordino_experiment::progress::writer::ProgressWriter;
+use sordino_experiment::record::Summary;
 
-use super::{Done, ERROR, Ended, Sink, drive};
+use super::{Ended, Execution, drive};
+use crate::execute::{self, Place};
 use crate::sweep::compared::Compared;
 use crate::sweep::page::page;
 use crate::sweep::{Entry, Index, Status, SweepError, SweepFolder};
 use crate::work::{Unit, Work};
 
+/// The name of the file that says why a run failed.
+const ERROR: &str = "error.txt";
 /// Time between two writes of the index during a sweep.
 const INDEX_EVERY: Duration = Duration::from_secs(2);
 
-/// Executes all units that are not done, and writes the index, its tables and the page.
+/// Executes all units that are not done, and writes the index, its tables and the page; `index` and
+/// `work` are the folder's.
 ///
-/// **Errors**: the folder's; [`SweepError::Version`]; [`SweepError::Interrupted`]. A failed unit is no error: it is in the
+/// **Errors**: the folder's; [`SweepError::Interrupted`]. A failed unit is no error: it is in the
 /// index.
 pub fn run(
     folder: &SweepFolder,
@@ -33,7 +39,6 @@ pub fn run(
         .iter()
         .filter(|unit| index.entries[unit.number].status != Status::Done)
         .collect();
-    folder.of_this_version()?;
     folder.write_index(&index)?;
     let taken = Taken {
         folder,
@@ -45,7 +50,7 @@ pub fn run(
             settled: 0,
         }),
     };
-    let driven = drive(folder, &left, None, options, writer, &taken);
+    let driven = drive(folder, &left, &taken, options, writer);
     let State {
         mut index, settled, ..
     } = taken
@@ -97,12 +102,39 @@ impl Taken<'_> {
     }
 }
 
-impl Sink for Taken<'_> {
+impl Execution for Taken<'_> {
+    type Done = Summary;
+
+    fn part(&self) -> Option<Part> {
+        None
+    }
+
     fn begins(&self, unit: &Unit) {
         self.writer.event(self.line("run_start", unit));
     }
 
-    fn ends(&self, unit: &Unit, ended: Result<Done, Ended>) -> Result<(), SweepError> {
+    fn execute(
+        &self,
+        unit: &Unit,
+        model: &dyn Model,
+        place: Place,
+        options: &Options,
+        told: &dyn Progress,
+    ) -> Result<Summary, Ended> {
+        let path = self.folder.run(&unit.folder);
+        let summary = match place {
+            Place::Open(open) => open.execute(model, options, told)?.summary,
+            Place::Complete => {
+                told.found(unit.jobs * unit.steps);
+                execute::summary(&path).map_err(Ended::Failed)?.1
+            }
+        };
+        // One that was tried again; it may have been killed before it removed this.
+        let _ = std::fs::remove_file(path.join(ERROR));
+        Ok(summary)
+    }
+
+    fn ends(&self, unit: &Unit, ended: Result<Summary, Ended>) -> Result<(), SweepError> {
         let mut entry = self.state().index.entries[unit.number].clone();
         if !settle(&mut entry, ended, &self.folder.run(&unit.folder)) {
             return Ok(());
@@ -130,15 +162,15 @@ impl Sink for Taken<'_> {
 }
 
 /// Writes into an entry how its unit ended; `false`, with nothing written, if it was interrupted.
-fn settle(entry: &mut Entry, ended: Result<Done, Ended>, path: &Path) -> bool {
+fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool {
     match ended {
-        Ok(Done::Whole(summary)) => {
+        Ok(summary) => {
             (entry.status, entry.error) = (Status::Done, None);
             (entry.digest, entry.methods) = (Some(summary.digest), summary.methods);
             entry.cautions = summary.cautions;
             entry.compared = Compared::read(path);
         }
-        Ok(Done::Share) | Err(Ended::Interrupted) => return false,
+        Err(Ended::Interrupted) => return false,
         Err(Ended::Failed(error)) => {
             let error = error.replace('\n', " ");
             // The reason also stands where somebody will look for the results.

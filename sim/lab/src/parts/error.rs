@@ -158,7 +158,7 @@ pub enum PartError {
     Sweep(#[from] SweepError),
     /// The run cannot be executed, or its folder not filled.
     #[error(transparent)]
-    Execute(#[from] ExecuteError),
+    Execute(ExecuteError),
 }
 
 impl From<JournalError> for PartError {
@@ -173,11 +173,11 @@ impl From<FolderError> for PartError {
     }
 }
 
-impl From<ModelError> for PartError {
-    fn from(error: ModelError) -> Self {
+impl From<ExecuteError> for PartError {
+    fn from(error: ExecuteError) -> Self {
         match error {
-            ModelError::Interrupted => PartError::Interrupted,
-            error => ExecuteError::Model(error).into(),
+            ExecuteError::Model(ModelError::Interrupted) => PartError::Interrupted,
+            error => PartError::Execute(error),
         }
     }
 }

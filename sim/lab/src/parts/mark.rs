@@ -11,14 +11,13 @@ use sordino_experiment::journal::PART;
 
 use super::error::PartError;
 use crate::sweep::Plan;
+use crate::sweep::index::VERSION;
 use crate::work::Work;
 
 /// Version of the format of [`Mark`].
 const FORMAT: u32 = 1;
 /// A longer `part.json` is not read.
 const BYTES_MAX: u64 = 1 << 16;
-/// This program's version.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What is cut into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,14 +65,14 @@ fn digest(texts: &[&str]) -> String {
 impl Mark {
     /// The mark for a part of a run.
     ///
-    /// **Errors**: [`PartError::Nothing`].
+    /// **Errors**: [`PartError::Nothing`], [`PartError::Indivisible`].
     pub fn of_run(part: Part, model: &dyn Model, work: &Work) -> Result<Self, PartError> {
         Self::new(part, Kind::Run, work, digest(&[&model.resolved()]))
     }
 
     /// The mark for a part of a sweep.
     ///
-    /// **Errors**: [`PartError::Nothing`].
+    /// **Errors**: [`PartError::Nothing`], [`PartError::Indivisible`].
     pub fn of_sweep(part: Part, plan: &Plan, work: &Work) -> Result<Self, PartError> {
         let axes = plan
             .axes
@@ -90,6 +89,10 @@ impl Mark {
     }
 
     fn new(part: Part, kind: Kind, work: &Work, digest: String) -> Result<Self, PartError> {
+        if let Some(why) = work.indivisible {
+            let scenario = work.scenario.clone();
+            return Err(PartError::Indivisible { scenario, why });
+        }
         let all = work.jobs();
         let own = work.units.iter().map(|unit| unit.own(Some(part))).sum();
         if own == 0 {
@@ -219,17 +222,6 @@ pub fn whole(folder: &Path) -> Result<(), PartError> {
         Some(mark) => Err(PartError::Holds {
             path: folder.to_owned(),
             there: mark.part(),
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Refuses a scenario that cannot be cut.
-pub(crate) fn divisible(model: &dyn Model) -> Result<(), PartError> {
-    match model.indivisible() {
-        Some(why) => Err(PartError::Indivisible {
-            scenario: model.head().name,
-            why,
         }),
         None => Ok(()),
     }

@@ -10,8 +10,9 @@ use sordino_experiment::record::Record;
 use sordino_report::folder::RunFolder;
 
 use super::error::PartError;
-use super::mark::{self, Kind, Mark};
+use super::mark::{Kind, Mark};
 use crate::execute::OpenRun;
+use crate::sweep::index::VERSION;
 use crate::sweep::{self, Plan, SweepFolder};
 use crate::work::{Unit, Work};
 
@@ -38,14 +39,14 @@ impl Whole {
                 cure,
             })?;
             let part = mark.part();
-            if mark.version != mark::VERSION {
+            if mark.version != VERSION {
                 let path = path.clone();
                 let there = mark.version;
                 return Err(PartError::Version {
                     path,
                     part,
                     there,
-                    here: mark::VERSION,
+                    here: VERSION,
                 });
             }
             if let Some((first, known)) = parts.first()

@@ -83,7 +83,7 @@ impl Entry {
 }
 
 /// This program's version.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Version of the format of [`Index`]; version 1 had methods without their guarantees.
 pub const FORMAT: u32 = 2;
 
