@@ -99,6 +99,28 @@ pub struct Chart {
     pub y_max: f64,
 }
 
+impl Chart {
+    /// Upper end of the highest band, above zero.
+    fn high(&self) -> f64 {
+        all_points(&self.curves)
+            .map(|point| point.high)
+            .fold(f64::MIN_POSITIVE, f64::max)
+    }
+
+    /// The least positive value of a curve; infinite if there is none.
+    fn least_positive(&self) -> f64 {
+        all_points(&self.curves)
+            .map(|point| point.y)
+            .filter(|y| *y > 0.0)
+            .fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// The points of all curves, one curve after the other.
+pub(crate) fn all_points(curves: &[Curve]) -> impl Iterator<Item = &Point> {
+    curves.iter().flat_map(|curve| &curve.points)
+}
+
 /// A rectangle in the figure, in pixels.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
@@ -171,30 +193,16 @@ impl Picture {
     /// **Errors**: the title of a chart that has a negative value or no positive one, and so no
     /// logarithm.
     pub fn scaled(mut self, logarithmic: bool) -> Result<Picture, String> {
-        let high = |chart: &Chart| {
-            let points = chart.curves.iter().flat_map(|curve| &curve.points);
-            points
-                .map(|point| point.high)
-                .fold(f64::MIN_POSITIVE, f64::max)
-        };
-        let positive = |chart: &Chart| {
-            let points = chart
-                .curves
-                .iter()
-                .flat_map(|curve| &curve.points)
-                .map(|point| point.y);
-            points.filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min)
-        };
         // Panels that are compared share an axis.
         let least = self
             .charts
             .iter()
-            .map(positive)
+            .map(Chart::least_positive)
             .fold(f64::INFINITY, f64::min);
         let top = self
             .charts
             .iter()
-            .map(high)
+            .map(Chart::high)
             .fold(f64::MIN_POSITIVE, f64::max);
         // Differences go below zero, and their axis with them; they have no logarithm.
         let points = self
@@ -227,7 +235,7 @@ impl Picture {
                 false if negative => (Scale::Linear { from: 1.02 * below }, top * 1.02),
                 false => (
                     Scale::Linear { from: 0.0 },
-                    high(chart).max(chart.y_max.min(top)) * 1.02,
+                    chart.high().max(chart.y_max.min(top)) * 1.02,
                 ),
             };
         }

@@ -76,18 +76,6 @@ fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
 /// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. `None` if nothing private
 /// was released.
 pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
-    let curve = |class: &'static str, losses: &[(u32, Option<f64>)], delta: f64| {
-        let points = losses
-            .iter()
-            .filter_map(|(count, epsilon)| epsilon.map(|y| Point::bare(f64::from(*count), y)));
-        let last = losses.last().and_then(|(_, epsilon)| *epsilon);
-        Curve {
-            class,
-            label: format!("δ {}", significant(delta, 2)),
-            note: figure::epsilon(last),
-            points: points.collect(),
-        }
-    };
     let delta = scenario.privacy.delta;
     let mut curves = Vec::new();
     for paid in summary.paid.iter().filter(|paid| paid.losses.len() > 1) {
@@ -99,11 +87,11 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
             let event = release_event(scenario.of(method));
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;
             curves = vec![
-                curve("fern", &small, SMALL_DELTA),
-                curve("green", &paid.losses, delta),
+                over_releases("fern", &small, SMALL_DELTA),
+                over_releases("green", &paid.losses, delta),
             ];
         } else {
-            let more = curve(palette::of(method), &paid.losses, delta);
+            let more = over_releases(palette::of(method), &paid.losses, delta);
             curves.push(Curve {
                 label: method.name().to_owned(),
                 ..more
@@ -122,49 +110,59 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     ))
 }
 
+/// The curve of ε over the number of releases, with the name of its δ.
+fn over_releases(class: &'static str, losses: &[(u32, Option<f64>)], delta: f64) -> Curve {
+    let points = losses
+        .iter()
+        .filter_map(|(count, epsilon)| epsilon.map(|y| Point::bare(f64::from(*count), y)));
+    let last = losses.last().and_then(|(_, epsilon)| *epsilon);
+    Curve {
+        class,
+        label: format!("δ {}", significant(delta, 2)),
+        note: figure::epsilon(last),
+        points: points.collect(),
+    }
+}
+
 /// One small chart for each method: the median over agents, and the range from the 10 % to the 90 %
 /// quantile.
 pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
-    let kept = || {
-        summary
-            .methods
-            .iter()
-            .filter(|method| !method.spread.is_empty())
-    };
-    let all = || kept().flat_map(|method| &method.spread);
+    let kept = summary
+        .methods
+        .iter()
+        .filter(|method| !method.spread.is_empty());
+    let all = kept.clone().flat_map(|method| &method.spread);
     let (scale, y_max, _) = figure::scale(
-        all()
+        all.clone()
             .flat_map(|(_, three)| three)
             .copied()
             .filter(|x| *x > 0.0),
-        all()
-            .map(|(_, three)| three[2])
+        all.map(|(_, three)| three[2])
             .fold(f64::MIN_POSITIVE, f64::max),
     );
-    kept()
-        .map(|method| Chart {
-            title: method.method.name().into(),
-            x_label: "round".into(),
-            y_label: regret_name.into(),
-            curves: vec![Curve {
-                class: palette::of(method.method),
-                label: String::new(),
-                note: String::new(),
-                points: method
-                    .spread
-                    .iter()
-                    .map(|(round, [low, middle, high])| Point {
-                        x: f64::from(*round),
-                        y: *middle,
-                        low: *low,
-                        high: *high,
-                    })
-                    .collect(),
-            }],
-            scale,
-            y_max,
-        })
-        .collect()
+    kept.map(|method| Chart {
+        title: method.method.name().into(),
+        x_label: "round".into(),
+        y_label: regret_name.into(),
+        curves: vec![Curve {
+            class: palette::of(method.method),
+            label: String::new(),
+            note: String::new(),
+            points: method
+                .spread
+                .iter()
+                .map(|(round, [low, middle, high])| Point {
+                    x: f64::from(*round),
+                    y: *middle,
+                    low: *low,
+                    high: *high,
+                })
+                .collect(),
+        }],
+        scale,
+        y_max,
+    })
+    .collect()
 }
 
 /// What happened on the links, by round: means over methods and runs. `None` without faults.
@@ -174,22 +172,16 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
         .filter(|result| !result.faults.is_empty())
         .collect();
     let rounds = with.iter().map(|result| result.faults.len()).min()?;
-    let mean = |i: usize, round: usize| {
-        with.iter()
-            .map(|result| f64::from(result.faults[round].values()[i]))
-            .sum::<f64>()
-            / with.len() as f64
-    };
     let curves: Vec<Curve> = FaultCounts::NAMES
         .iter()
         .enumerate()
-        .filter(|(i, _)| (0..rounds).any(|round| mean(*i, round) > 0.0))
+        .filter(|(i, _)| (0..rounds).any(|round| mean_faults(&with, *i, round) > 0.0))
         .map(|(i, name)| Curve {
             class: palette::DISTINCT[i],
             label: name.replace('_', " "),
             note: String::new(),
             points: (0..rounds)
-                .map(|round| Point::bare(round as f64, mean(i, round)))
+                .map(|round| Point::bare(round as f64, mean_faults(&with, i, round)))
                 .collect(),
         })
         .collect();
@@ -200,6 +192,14 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
         curves,
         1.0,
     ))
+}
+
+/// How many faults of kind `i` a round had: the mean over results.
+fn mean_faults(with: &[&MethodRun], i: usize, round: usize) -> f64 {
+    with.iter()
+        .map(|result| f64::from(result.faults[round].values()[i]))
+        .sum::<f64>()
+        / with.len() as f64
 }
 
 /// Share of uploads that were clipped, by broadcast. Simulation only. `None` if no method clips.
@@ -226,6 +226,16 @@ pub fn clipping(summary: &Statistics) -> Option<Chart> {
     (!curves.is_empty()).then(|| from_zero(title, "broadcast", "% of uploads", curves, 1.0))
 }
 
+/// What stands beside a method's row: its ε, or why it has none.
+fn protection(method: &MethodStatistics) -> String {
+    match (method.guarantee(), method.losses) {
+        (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
+        (Guarantee::Unclaimed, _) => "no guarantee claimed".to_owned(),
+        (_, Some([loss, _])) => figure::epsilon(loss.tight),
+        _ => figure::UNPROTECTED.to_owned(),
+    }
+}
+
 /// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside
 /// it.
 pub fn utility(summary: &Statistics, regret_name: &str) -> String {
@@ -248,18 +258,12 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     } else {
         0.0
     };
-    let note = |method: &MethodStatistics| match (method.guarantee(), method.losses) {
-        (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
-        (Guarantee::Unclaimed, _) => "no guarantee claimed".to_owned(),
-        (_, Some([loss, _])) => figure::epsilon(loss.tight),
-        _ => figure::UNPROTECTED.to_owned(),
-    };
     let names = methods
         .iter()
         .map(|method| advance::width(method.method.name(), sizes.label, true));
     let notes = methods
         .iter()
-        .map(|method| advance::width(&note(method), sizes.tick, false));
+        .map(|method| advance::width(&protection(method), sizes.tick, false));
     let left = names.fold(0.0, f64::max) + 20.0;
     let right = notes.fold(0.0, f64::max) + 18.0;
     let plot = (590.0 - left - right).clamp(220.0, 330.0);
@@ -326,7 +330,7 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
             left + plot + 14.0,
             y + 4.5,
             "start",
-            &note(method),
+            &protection(method),
         );
     }
     out.push_str("</svg>\n");

@@ -46,29 +46,28 @@ impl Curves {
     ///
     /// **Errors**: as [`Curves::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Curves, ReadError> {
-        let bad = |line: u64, message: String| ReadError::Line {
-            path: path.to_owned(),
-            line,
-            message,
-        };
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header = reader
             .headers()
-            .map_err(|error| bad(1, error.to_string().replace('\n', " ")))?
+            .map_err(|error| ReadError::line(path, 1, error.to_string().replace('\n', " ")))?
             .clone();
-        let column = |name: &str| header.iter().position(|column| column == name);
-        let places = (column("run"), column("method"), column("round"));
-        let (Some(run), Some(method), Some(round)) = places else {
-            return Err(bad(
+        let places = ["run", "method", "round"].map(|name| column(&header, name));
+        let [Some(run), Some(method), Some(round)] = places else {
+            return Err(ReadError::line(
+                path,
                 1,
-                "the header must name run, method, round and a measure".into(),
+                "the header must name run, method, round and a measure",
             ));
         };
         // The measure that matters stands right after the round.
         let Some(measure) = header.get(round + 1) else {
-            return Err(bad(1, "the header must name a measure after round".into()));
+            return Err(ReadError::line(
+                path,
+                1,
+                "the header must name a measure after round",
+            ));
         };
-        let epsilon = column(EPSILON);
+        let epsilon = column(&header, EPSILON);
         let mut curves = Curves {
             measure: measure.to_owned(),
             ..Curves::default()
@@ -77,19 +76,11 @@ impl Curves {
         for record in reader.records() {
             let record = record.map_err(|error| ReadError::csv(path, &error))?;
             let line = record.position().map_or(0, csv::Position::line);
-            let number = |i: usize| {
-                let field = record.get(i).unwrap_or("");
-                let value = field.parse::<f64>().ok().filter(|value| value.is_finite());
-                value.ok_or_else(|| {
-                    bad(
-                        line,
-                        format!("`{}` is no number", sordino_experiment::text::Quoted(field)),
-                    )
-                })
-            };
             let run = record.get(run).unwrap_or("");
             let method = record.get(method).unwrap_or("");
-            let (round, value) = (number(round)?, number(round + 1)?);
+            let value = record.get(round + 1).unwrap_or("");
+            let round = finite(path, line, record.get(round).unwrap_or(""))?;
+            let value = finite(path, line, value)?;
             // Without a finite bound there is nothing to draw.
             let spent = epsilon
                 .and_then(|column| record.get(column))
@@ -116,7 +107,10 @@ impl Curves {
             match rounds.get(at) {
                 Some(known) if *known == round => {}
                 None if values.len() == 1 => rounds.push(round),
-                _ => return Err(bad(line, format!("round {round} is out of order"))),
+                _ => {
+                    let message = format!("round {round} is out of order");
+                    return Err(ReadError::line(path, line, message));
+                }
             }
             values
                 .last_mut()
@@ -181,13 +175,15 @@ impl Curves {
 
     /// Mean curves in the order of the file.
     pub fn means(&self) -> Vec<MethodCurve> {
-        let point =
-            |(round, at): (f64, Estimate)| (round, at.mean, at.standard_error.unwrap_or(0.0));
-        let mean = |method: &Rows| MethodCurve {
-            method: method.0.clone(),
-            points: estimates(method).map(point).collect(),
-        };
-        self.methods.iter().map(mean).collect()
+        self.methods
+            .iter()
+            .map(|method| MethodCurve {
+                method: method.0.clone(),
+                points: estimates(method)
+                    .map(|(round, at)| (round, at.mean, at.standard_error.unwrap_or(0.0)))
+                    .collect(),
+            })
+            .collect()
     }
 
     /// Rounds of a method with the mean over runs after each of them; empty if the method is not
@@ -199,6 +195,20 @@ impl Curves {
             .flat_map(estimates)
             .collect()
     }
+}
+
+/// Place of the column with this name.
+fn column(header: &csv::StringRecord, name: &str) -> Option<usize> {
+    header.iter().position(|column| column == name)
+}
+
+/// The finite number that a field of a line holds.
+fn finite(path: &Path, line: u64, field: &str) -> Result<f64, ReadError> {
+    let value = field.parse::<f64>().ok().filter(|value| value.is_finite());
+    value.ok_or_else(|| {
+        let field = sordino_experiment::text::Quoted(field);
+        ReadError::line(path, line, format!("`{field}` is no number"))
+    })
 }
 
 fn estimates((_, rounds, values): &Rows) -> impl Iterator<Item = (f64, Estimate)> {

@@ -17,7 +17,6 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
     let planned = scenario.planned(method);
     // A private method skips a release for one reason alone: its budget.
     let most = scenario.privacy.max_epsilon.filter(|_| releases < planned);
-    let refused = |most: f64| format!("would exceed privacy.max_epsilon = {most}");
     let (count, rest) = match (releases, most) {
         (0, Some(most)) => return Some(format!("no release: the first {}", refused(most))),
         (_, Some(most)) => (
@@ -62,10 +61,16 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
     ))
 }
 
+/// Why a method does not make its next release.
+fn refused(most: f64) -> String {
+    format!("would exceed privacy.max_epsilon = {most}")
+}
+
 /// The events of all private methods, a sentence for each kind; methods with the same plan may
 /// differ in their budgets.
 pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
-    let of_group = |paid: &Paid| {
+    let mut said = Vec::new();
+    for paid in &summary.paid {
         let mut found: Vec<(Vec<&str>, String)> = Vec::new();
         for method in &paid.methods {
             let Some(event) = event(scenario, summary, *method) else {
@@ -76,37 +81,45 @@ pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
                 None => found.push((vec![method.name()], event)),
             }
         }
-        found
+        let sentences = found
             .into_iter()
-            .map(|(names, event)| format!("{}: {event}", names.join(", ")))
-            .collect::<Vec<_>>()
-    };
-    summary.paid.iter().flat_map(of_group).collect()
+            .map(|(names, event)| format!("{}: {event}", names.join(", ")));
+        said.extend(sentences);
+    }
+    said
 }
 
 /// ε between two contributions and the best guess, a sentence for each kind of event.
 pub fn between(summary: &Statistics) -> Vec<String> {
-    let of_group = |paid: &Paid| {
-        let [loss, small] = summary
-            .methods
-            .iter()
-            .find(|found| paid.methods.contains(&found.method))
-            .and_then(|found| found.losses)?;
-        let names: Vec<&str> = paid.methods.iter().map(|method| method.name()).collect();
-        let told = |epsilon: Option<f64>| {
-            epsilon.map_or("no finite ε".to_owned(), |epsilon| significant(epsilon, 3))
-        };
-        Some(format!(
-            "{}: between any two things that an agent may have sent ε is {} at δ = {}, {} at δ = {SMALL_DELTA:e}; the best guess \
-             whether its contributions were used is right at most {} % of the time",
-            names.join(", "),
-            told(loss.between),
-            significant(loss.delta, 3),
-            told(small.between),
-            percent_at_most(loss.best_guess)
-        ))
-    };
-    summary.paid.iter().filter_map(of_group).collect()
+    summary
+        .paid
+        .iter()
+        .filter_map(|paid| between_of(summary, paid))
+        .collect()
+}
+
+/// The sentence of [`between`] for one kind of event.
+fn between_of(summary: &Statistics, paid: &Paid) -> Option<String> {
+    let [loss, small] = summary
+        .methods
+        .iter()
+        .find(|found| paid.methods.contains(&found.method))
+        .and_then(|found| found.losses)?;
+    let names: Vec<&str> = paid.methods.iter().map(|method| method.name()).collect();
+    Some(format!(
+        "{}: between any two things that an agent may have sent ε is {} at δ = {}, {} at δ = {SMALL_DELTA:e}; the best guess \
+         whether its contributions were used is right at most {} % of the time",
+        names.join(", "),
+        bound(loss.between),
+        significant(loss.delta, 3),
+        bound(small.between),
+        percent_at_most(loss.best_guess)
+    ))
+}
+
+/// An ε in words, which may have no finite bound.
+fn bound(epsilon: Option<f64>) -> String {
+    epsilon.map_or("no finite ε".to_owned(), |epsilon| significant(epsilon, 3))
 }
 
 /// The remark beside a table in which private methods have unequal ε; `None` if their ε are equal.
@@ -116,9 +129,8 @@ pub fn unequal(summary: &Statistics) -> Option<String> {
         .iter()
         .filter_map(|method| Some(method.losses?[0].tight))
         .collect();
-    let differ = |a: f64, b: f64| (a - b).abs() > 1e-3 * a.max(b);
     let one = told.windows(2).all(|pair| match (pair[0], pair[1]) {
-        (Some(a), Some(b)) => !differ(a, b),
+        (Some(a), Some(b)) => !((a - b).abs() > 1e-3 * a.max(b)),
         (a, b) => a == b,
     });
     let said = "Private methods of this run differ in ε: a lower regret beside a larger ε was paid for in privacy.";

@@ -53,63 +53,65 @@ pub fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
 
 /// The panels: the methods, then one for each base whose ablations the scenario compares.
 pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
-    // What is only noise is drawn first, and what it is compared with on top.
-    let pick = |wanted: &dyn Fn(Method) -> bool| -> Vec<Curve> {
-        let (silent, heard): (Vec<_>, Vec<_>) = summary
-            .methods
-            .iter()
-            .filter(|found| wanted(found.method))
-            .partition(|found| !found.method.parts().signal && found.method.is_ablation());
-        silent.into_iter().chain(heard).map(curve).collect()
-    };
-    // Equal lines lie on one another: only their names tell them.
-    let twins = |mut curves: Vec<Curve>| {
-        let names: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
-        let drawn =
-            |found: &&MethodStatistics| names.iter().any(|name| name == found.method.name());
-        mark_twins(
-            &mut curves,
-            &Twins::of(
-                summary
-                    .methods
-                    .iter()
-                    .filter(drawn)
-                    .map(MethodStatistics::named),
-            ),
-        );
-        curves
-    };
-    let all = || summary.methods.iter().flat_map(|method| &method.curve);
-    let top = all()
+    let all = summary.methods.iter().flat_map(|method| &method.curve);
+    let top = all
+        .clone()
         .map(|at| at.mean + at.standard_error.unwrap_or(0.0))
         .fold(f64::MIN_POSITIVE, f64::max);
-    let (scale, y_max, scale_name) = scale(all().map(|at| at.mean).filter(|mean| *mean > 0.0), top);
-    let chart = |title: &str, curves| Chart {
-        title: title.to_owned(),
-        x_label: "round".into(),
-        y_label: format!("{regret_name}, mean over agents{scale_name}; lower is better"),
-        curves,
-        scale,
-        y_max,
-    };
-    let own = |method: Method| !method.is_ablation() || !method.parts().signal;
-    let mut panels = vec![chart("Methods", twins(pick(&own)))];
+    let (scale, y_max, scale_name) = scale(all.map(|at| at.mean).filter(|mean| *mean > 0.0), top);
+    let mut panels = vec![("Methods".to_owned(), picked(summary, stands_alone))];
     // A method and what is left of it when one thing is taken away.
     let changed = summary
         .methods
         .iter()
-        .filter(|found| !own(found.method))
+        .filter(|found| !stands_alone(found.method))
         .filter_map(|found| found.method.base());
     for base in distinct(changed.map(MethodName::name)) {
-        let mut curves = pick(&|method| method.base().is_some_and(|of| of.name() == base));
-        curves.extend(pick(&|method| method.name() == base));
-        panels.push(chart(
-            &format!("{base} with one thing changed"),
-            twins(curves),
-        ));
+        let mut curves = picked(summary, |method| {
+            method.base().is_some_and(|of| of.name() == base)
+        });
+        curves.extend(picked(summary, |method| method.name() == base));
+        panels.push((format!("{base} with one thing changed"), curves));
     }
-    panels.retain(|panel| !panel.curves.is_empty());
     panels
+        .into_iter()
+        .filter(|(_, curves)| !curves.is_empty())
+        .map(|(title, curves)| Chart {
+            title,
+            x_label: "round".into(),
+            y_label: format!("{regret_name}, mean over agents{scale_name}; lower is better"),
+            curves: told_apart(summary, curves),
+            scale,
+            y_max,
+        })
+        .collect()
+}
+
+/// Whether a method is drawn in the first panel, not beside its base.
+fn stands_alone(method: Method) -> bool {
+    !method.is_ablation() || !method.parts().signal
+}
+
+/// Curves of the wanted methods: what is only noise is drawn first, and what it is compared with on
+/// top.
+fn picked(summary: &Statistics, wanted: impl Fn(Method) -> bool) -> Vec<Curve> {
+    let (silent, heard): (Vec<_>, Vec<_>) = summary
+        .methods
+        .iter()
+        .filter(|found| wanted(found.method))
+        .partition(|found| !found.method.parts().signal && found.method.is_ablation());
+    silent.into_iter().chain(heard).map(curve).collect()
+}
+
+/// Curves of one panel, of which equal ones lie on one another: only their notes tell them.
+fn told_apart(summary: &Statistics, mut curves: Vec<Curve>) -> Vec<Curve> {
+    let names: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
+    let drawn = summary
+        .methods
+        .iter()
+        .filter(|found| names.iter().any(|name| name == found.method.name()));
+    mark_twins(&mut curves, &Twins::of(drawn.map(MethodStatistics::named)));
+    curves
 }
 
 /// The vertical axis for these positive values, up to `top`: scale, upper end, and what to add to

@@ -10,23 +10,28 @@ pub fn text(tables: &[Grid], remarks: &[String]) -> String {
     let mut out = String::new();
     for (title, rows) in tables.iter().filter(|(_, rows)| rows.len() > 1) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |i: usize| {
-            rows.iter()
-                .filter_map(|row| row.get(i))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        };
+        let widths: Vec<usize> = (0..columns).map(|i| width(rows, i)).collect();
         let _ = writeln!(out, "{title}");
         for row in rows {
-            let cells: Vec<String> = (0..columns)
-                .map(|i| format!("{:<1$}", row.get(i).map_or("", String::as_str), width(i)))
+            let cells: Vec<String> = widths
+                .iter()
+                .enumerate()
+                .map(|(i, width)| format!("{:<1$}", row.get(i).map_or("", String::as_str), width))
                 .collect();
             let _ = writeln!(out, "  {}", cells.join("  ").trim_end());
         }
         out.push('\n');
     }
     out + &remarks.join("\n") + "\n"
+}
+
+/// Characters of the longest cell of a column.
+fn width(rows: &[Vec<String>], column: usize) -> usize {
+    rows.iter()
+        .filter_map(|row| row.get(column))
+        .map(|cell| cell.chars().count())
+        .max()
+        .unwrap_or(0)
 }
 
 /// Tables as Markdown.
@@ -83,13 +88,14 @@ pub fn latex(tables: &[Grid], remarks: &[String]) -> String {
 /// Whether a column is set flush right: each of its cells begins like a number or says that there
 /// is none.
 fn is_numeric(rows: &[Vec<String>], column: usize) -> bool {
-    let number = |text: &str| {
-        let text = text.trim_start_matches(['−', '+', '<', ' ']);
-        text.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["", "–", "∞"].contains(&text)
-    };
     rows.iter()
         .skip(1)
-        .all(|row| row.get(column).is_none_or(|cell| number(cell)))
+        .filter_map(|row| row.get(column))
+        .map(|cell| cell.trim_start_matches(['−', '+', '<', ' ']))
+        .all(|text| {
+            text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+                || ["", "–", "∞"].contains(&text)
+        })
 }
 
 fn escaped(text: &str) -> String {

@@ -45,6 +45,11 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
     }
 }
 
+/// Four decimals, rounded up: a bound stays one.
+pub(super) fn rounded_up(x: f64) -> f64 {
+    (x * 1e4).ceil() / 1e4
+}
+
 /// What a private method released, what two contributions of one agent can be told apart by
 /// (nothing where there is no finite bound), and how often the best guess about one agent is right
 /// at most.
@@ -55,19 +60,17 @@ fn facts(
 ) -> Map<String, Value> {
     let event = events::event(scenario, summary, method.method)
         .map(|event| ("event".to_owned(), event.into()));
-    // Four decimals, rounded up: a bound stays one.
-    let up = |x: f64| (x * 1e4).ceil() / 1e4;
     let told = method.losses.map(|[loss, small]| {
         [
             (
                 "epsilon_between_contributions".to_owned(),
-                loss.between.map(up).into(),
+                loss.between.map(rounded_up).into(),
             ),
             (
                 "epsilon_between_contributions_at_1e-5".to_owned(),
-                small.between.map(up).into(),
+                small.between.map(rounded_up).into(),
             ),
-            ("best_guess".to_owned(), up(loss.best_guess).into()),
+            ("best_guess".to_owned(), rounded_up(loss.best_guess).into()),
         ]
     });
     event

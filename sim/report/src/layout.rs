@@ -139,8 +139,7 @@ impl Layout {
     pub fn of(chart: &Chart, ruler: &Ruler, room: &Room) -> Layout {
         let sizes = &room.sizes;
         let ticks = chart.y_ticks();
-        let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
-        let tick = widest(&mut ticks.iter().map(|(_, text)| width(text, sizes.tick, false)));
+        let tick = widest(ticks.iter().map(|(_, text)| width(text, sizes.tick, false)));
         let left = room.margins.0.max(tick + 7.0 + EDGE);
         let names: Vec<(f64, String)> = ruler
             .ticks
@@ -152,36 +151,24 @@ impl Layout {
             .map_or(0.0, |(_, text)| 0.5 * width(text, sizes.tick, false));
 
         let labels = labels(chart, room);
-        let sides = |(label, note): &(String, String)| {
-            (
-                width(label, sizes.label, true),
-                if note.is_empty() {
-                    0.0
-                } else {
-                    width(note, sizes.note, false)
-                },
-            )
-        };
-        let whole = |(a, b): (f64, f64)| if b > 0.0 { a + NOTE_GAP + b } else { a };
-        let beside = widest(&mut labels.iter().map(sides).map(whole));
-        let below = widest(&mut labels.iter().map(sides).map(|(a, b)| a.max(b)));
-        let need = |text: f64| {
-            if text > 0.0 {
-                LEADER + text + EDGE
-            } else {
-                0.0
-            }
-        };
-        let fits = |line: f64| labels.len() as f64 * line <= room.plot.1 + 20.0;
+        let sides: Vec<(f64, f64)> = labels.iter().map(|label| sides(label, sizes)).collect();
+        let wholes: Vec<f64> = sides
+            .iter()
+            .map(|(a, b)| if *b > 0.0 { a + NOTE_GAP + b } else { *a })
+            .collect();
+        let beside = widest(wholes.iter().copied());
+        let below = widest(sides.iter().map(|(a, b)| a.max(*b)));
         let (room_for, most) = if room.key {
             (room.width * (1.0 - PLOT_LEAST), room.width)
         } else {
             (room.width - room.plot.0, room.plot.0)
         };
-        let stacked = left + need(beside) > room_for && below < beside && fits(NOTE_BELOW + 19.0);
-        let beside_plot = need(if stacked { below } else { beside });
+        let stacked = left + right_of_plot(beside) > room_for
+            && below < beside
+            && room.holds(labels.len(), NOTE_BELOW + 19.0);
+        let beside_plot = right_of_plot(if stacked { below } else { beside });
         let in_key = room.key
-            && (room.keyed || left + beside_plot > room_for || !fits(18.0))
+            && (room.keyed || left + beside_plot > room_for || !room.holds(labels.len(), 18.0))
             && beside > 0.0;
         let right = if in_key { 0.0 } else { beside_plot }
             .max(half + EDGE)
@@ -194,7 +181,6 @@ impl Layout {
         let title = wrapped(&chart.title, sizes.panel, true, total - left - EDGE);
         let x_label = wrapped(&chart.x_label, sizes.axis, false, total - 2.0 * EDGE);
         let line = sizes.axis + LINE_GAP;
-        let extra = |lines: &[String], line: f64| (lines.len() - 1) as f64 * line;
         let top = room.margins.1 + extra(&title, sizes.panel + LINE_GAP) + extra(&y_label, line);
         let frame = Frame {
             x: room.corner.0 + left,
@@ -202,7 +188,7 @@ impl Layout {
             width: plot,
             height: room.plot.1,
         };
-        let long = widest(&mut x_label.iter().map(|text| width(text, sizes.axis, false)));
+        let long = widest(x_label.iter().map(|text| width(text, sizes.axis, false)));
         let edges = (room.corner.0, room.corner.0 + total);
         let x_ticks = spaced(&names, &frame, ruler, edges, sizes.tick);
         let below_ticks = if x_ticks.iter().any(|tick| tick.2 > 0) {
@@ -211,8 +197,7 @@ impl Layout {
             0.0
         };
         let bottom = top + room.plot.1 + room.margins.2 + extra(&x_label, line) + below_ticks;
-        let widths = || labels.iter().map(sides).map(whole).collect::<Vec<_>>();
-        let key = in_key.then(|| key(room, bottom, &widths()));
+        let key = in_key.then(|| key(room, bottom, &wholes));
         Layout {
             x_label_end: (frame.x + plot).max(room.corner.0 + EDGE + long),
             x_ticks,
@@ -231,32 +216,84 @@ impl Layout {
             tick: sizes.tick,
         }
     }
+
+    /// Margin left of the plot.
+    fn left(&self) -> f64 {
+        self.frame.x - self.corner.0
+    }
+
+    /// Margin right of the plot.
+    fn right(&self) -> f64 {
+        self.corner.0 + self.width - self.frame.x - self.frame.width
+    }
+
+    /// Margin above the plot.
+    fn above(&self) -> f64 {
+        self.frame.y - self.corner.1
+    }
+}
+
+impl Room {
+    /// Whether the plot is high enough for lines of this height beside it.
+    fn holds(&self, lines: usize, line: f64) -> bool {
+        lines as f64 * line <= self.plot.1 + 20.0
+    }
+}
+
+/// The largest of these widths.
+fn widest(widths: impl Iterator<Item = f64>) -> f64 {
+    widths.fold(0.0, f64::max)
+}
+
+/// Widths of a curve's name and of its note, which may be empty.
+fn sides((label, note): &(String, String), sizes: &Sizes) -> (f64, f64) {
+    let note = if note.is_empty() {
+        0.0
+    } else {
+        width(note, sizes.note, false)
+    };
+    (width(label, sizes.label, true), note)
+}
+
+/// Room right of the plot for texts of this width; none for none.
+fn right_of_plot(text: f64) -> f64 {
+    if text > 0.0 {
+        LEADER + text + EDGE
+    } else {
+        0.0
+    }
+}
+
+/// Height of all lines of a text but the first.
+fn extra(lines: &[String], line: f64) -> f64 {
+    (lines.len() - 1) as f64 * line
+}
+
+/// The layouts of panels in their rooms.
+fn laid_out(panels: &[(&Chart, &Ruler)], rooms: &[Room]) -> Vec<Layout> {
+    panels
+        .iter()
+        .zip(rooms)
+        .map(|((chart, ruler), room)| Layout::of(chart, ruler, room))
+        .collect()
 }
 
 /// The rooms of panels that stand row by row in `columns` columns, with margins such that plots of
 /// one column begin and end at the same places, plots of one row stand at the same height, and
 /// either all panels have a key or none.
 pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize) -> Vec<Room> {
-    let layouts = |rooms: &[Room]| -> Vec<Layout> {
-        panels
-            .iter()
-            .zip(rooms)
-            .map(|((chart, ruler), room)| Layout::of(chart, ruler, room))
-            .collect()
-    };
-    if layouts(&rooms).iter().any(|layout| layout.key.is_some()) {
+    if laid_out(panels, &rooms)
+        .iter()
+        .any(|layout| layout.key.is_some())
+    {
         rooms.iter_mut().for_each(|room| room.keyed = true);
     }
-    let found = layouts(&rooms);
+    let found = laid_out(panels, &rooms);
     for column in 0..columns.min(rooms.len()) {
-        let own = || (column..rooms.len()).step_by(columns);
-        let left = own()
-            .map(|i| found[i].frame.x - found[i].corner.0)
-            .fold(0.0, f64::max);
-        let right =
-            |layout: &Layout| layout.corner.0 + layout.width - layout.frame.x - layout.frame.width;
-        let right = own().map(|i| right(&found[i])).fold(0.0, f64::max);
-        if own().count() > 1 {
+        let own = found.iter().skip(column).step_by(columns);
+        let left = widest(own.clone().map(Layout::left));
+        let right = widest(own.clone().map(Layout::right));
+        if own.count() > 1 {
             rooms
                 .iter_mut()
                 .skip(column)
@@ -265,14 +302,13 @@ pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize
         }
     }
     // Texts above the plot are broken to the width that is left.
-    let found = layouts(&rooms);
-    let above = |layout: &Layout| layout.frame.y - layout.corner.1;
+    let found = laid_out(panels, &rooms);
     for (rooms, found) in rooms.chunks_mut(columns).zip(found.chunks(columns)) {
-        let most = found.iter().map(above).fold(0.0, f64::max);
+        let most = found.iter().map(Layout::above).fold(0.0, f64::max);
         rooms
             .iter_mut()
             .zip(found)
-            .for_each(|(room, layout)| room.margins.1 += most - above(layout));
+            .for_each(|(room, layout)| room.margins.1 += most - layout.above());
     }
     rooms
 }
@@ -285,7 +321,8 @@ fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
     } else {
         LABEL_MAX
     };
-    let cut = |curve: &super::chart::Curve| {
+    let mut cut = Vec::new();
+    for curve in &chart.curves {
         let label = fitted(&curve.label, sizes.label, true, most);
         // In a key both stand on one line.
         let left = if room.key {
@@ -298,9 +335,9 @@ fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
         } else {
             &curve.note
         };
-        (label, fitted(note, sizes.note, false, left.max(0.0)))
-    };
-    chart.curves.iter().map(cut).collect()
+        cut.push((label, fitted(note, sizes.note, false, left.max(0.0))));
+    }
+    cut
 }
 
 /// The key for names of these widths, below `bottom`: in columns if two fit side by side, else one

@@ -51,6 +51,12 @@ impl Area {
         let Area([a, b, c, d]) = *other;
         left < b && a < right && high < d && c < low
     }
+
+    /// Whether a name of this area stands within a frame.
+    fn is_within(&self, [left, right, high, low]: [f64; 4]) -> bool {
+        let Area([a, b, c, d]) = *self;
+        a >= left && b <= right + OVER && c >= high + MARGIN - HALF && d <= low - MARGIN + HALF
+    }
 }
 
 impl Dot {
@@ -77,11 +83,8 @@ impl Dot {
 /// others leave room; `None` where one finds no place.
 ///
 /// **Cost**: the square of the number of dots, for each of about a hundred heights.
-pub fn beside(dots: &[Dot], [left, right, high, low]: [f64; 4]) -> Option<Vec<Name>> {
-    let within = |area: &Area| {
-        let Area([a, b, c, d]) = *area;
-        a >= left && b <= right + OVER && c >= high + MARGIN - HALF && d <= low - MARGIN + HALF
-    };
+pub fn beside(dots: &[Dot], frame: [f64; 4]) -> Option<Vec<Name>> {
+    let [.., high, low] = frame;
     let mut taken: Vec<Area> = dots.iter().map(Dot::area).collect();
     let mut found = Vec::with_capacity(dots.len());
     for dot in dots {
@@ -104,11 +107,10 @@ pub fn beside(dots: &[Dot], [left, right, high, low]: [f64; 4]) -> Option<Vec<Na
             })
             .collect();
         tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let free = |name: &Name| {
+        let name = tried.into_iter().map(|(_, name)| name).find(|name| {
             let area = dot.named(name);
-            within(&area) && !taken.iter().any(|other| other.meets(&area))
-        };
-        let name = tried.into_iter().map(|(_, name)| name).find(free)?;
+            area.is_within(frame) && !taken.iter().any(|other| other.meets(&area))
+        })?;
         taken.push(dot.named(&name));
         found.push(name);
     }

@@ -25,15 +25,11 @@ pub fn keep_candidates(path: &Path, points: &[f64], dim: usize) -> Result<(), Re
     if path.exists() {
         return Ok(());
     }
-    let line = |point: &[f64]| {
-        point
-            .iter()
-            .map(|x| format!("{x:?}"))
-            .collect::<Vec<_>>()
-            .join(",")
-            + "\n"
-    };
-    let text: String = points.chunks_exact(dim.max(1)).map(line).collect();
+    let mut text = String::new();
+    for point in points.chunks_exact(dim.max(1)) {
+        let point: Vec<String> = point.iter().map(|x| format!("{x:?}")).collect();
+        text += &(point.join(",") + "\n");
+    }
     write_atomically(path, text.as_bytes()).map_err(|error| ReadError::Unwritable {
         path: path.to_owned(),
         error,
@@ -65,13 +61,12 @@ pub fn names(path: &Path) -> Result<Vec<String>, ReadError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let failed = |error: std::io::Error| ReadError::Unreadable {
-        path: path.to_owned(),
-        error,
-    };
-    let text = read_to_string_bounded(path, BYTES_MAX).map_err(failed)?;
+    let text = read_to_string_bounded(path, BYTES_MAX)
+        .map_err(|error| ReadError::unreadable(path, error))?;
     text.lines()
-        .map(|line| serde_json::from_str(line).map_err(|error| failed(error.into())))
+        .map(|line| {
+            serde_json::from_str(line).map_err(|error| ReadError::unreadable(path, error.into()))
+        })
         .collect()
 }
 
@@ -79,10 +74,8 @@ pub fn names(path: &Path) -> Result<Vec<String>, ReadError> {
 ///
 /// **Errors**: the system's.
 pub fn candidates(path: &Path) -> Result<Vec<String>, ReadError> {
-    let text = read_to_string_bounded(path, BYTES_MAX).map_err(|error| ReadError::Unreadable {
-        path: path.to_owned(),
-        error,
-    })?;
+    let text = read_to_string_bounded(path, BYTES_MAX)
+        .map_err(|error| ReadError::unreadable(path, error))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
@@ -166,7 +159,10 @@ pub fn all(
         .iter()
         .flat_map(|own| points.iter().map(|point| own.fields(point)))
         .collect();
-    let row = |result: &MethodRun, seen: &Observed| -> Vec<String> {
+    let seen = results
+        .iter()
+        .flat_map(|result| result.observations.iter().map(move |seen| (result, seen)));
+    let rows = seen.map(|(result, seen)| -> Vec<String> {
         let address = [result.run.to_string(), result.method.to_string()].into_iter();
         let address = address
             .chain(told(seen.agent, names))
@@ -191,12 +187,6 @@ pub fn all(
             .chain(inputs)
             .chain(in_own)
             .collect()
-    };
-    let rows = results.iter().flat_map(|result| {
-        result
-            .observations
-            .iter()
-            .map(move |seen| row(result, seen))
     });
     csv(head.iter().map(String::as_str), rows)
 }

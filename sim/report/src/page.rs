@@ -49,22 +49,37 @@ impl Shown {
         !self.words.contains(&column)
     }
 
-    /// The table as text for the terminal.
-    pub fn text(&self, digest: &str) -> String {
-        let cells = |row: &[String]| -> Vec<Cell> {
-            let aligned = |(column, text): (usize, &String)| {
+    /// A row for the terminal: numbers flush right, words flush left.
+    fn cells(&self, row: &[String]) -> Vec<Cell> {
+        row.iter()
+            .enumerate()
+            .map(|(column, text)| {
                 let alignment = if self.is_numeric(column) {
                     CellAlignment::Right
                 } else {
                     CellAlignment::Left
                 };
                 Cell::new(text).set_alignment(alignment)
-            };
-            row.iter().enumerate().map(aligned).collect()
-        };
+            })
+            .collect()
+    }
+
+    /// The attribute of a cell on the page: words are flush left.
+    fn style(&self, column: usize) -> &'static str {
+        if self.is_numeric(column) {
+            ""
+        } else {
+            " style=\"text-align:left\""
+        }
+    }
+
+    /// The table as text for the terminal.
+    pub fn text(&self, digest: &str) -> String {
         let mut table = Table::new();
-        table.load_style(LINES).set_header(cells(&self.columns));
-        table.add_rows(self.rows.iter().map(|row| cells(row)));
+        table
+            .load_style(LINES)
+            .set_header(self.cells(&self.columns));
+        table.add_rows(self.rows.iter().map(|row| self.cells(row)));
         let mut text = format!("{table}\n");
         self.cautions.iter().for_each(|caution| {
             let _ = writeln!(text, "{}", warning(caution));
@@ -89,14 +104,8 @@ impl Shown {
             .map(|head| head.replace('\n', " "))
             .collect();
         let tables = [("", [vec![head], self.rows.clone()].concat())];
-        let folded = |name: &str, text: String| {
-            format!(
-                "<details><summary>The table in {name}</summary><pre>{}</pre></details>\n",
-                escape(text.trim())
-            )
-        };
-        folded("LaTeX", grid::latex(&tables, &[]))
-            + &folded("Markdown", grid::markdown(&tables, &[]))
+        folded("LaTeX", &grid::latex(&tables, &[]))
+            + &folded("Markdown", &grid::markdown(&tables, &[]))
     }
 
     /// The table as HTML.
@@ -107,18 +116,11 @@ impl Shown {
             .position(|head| head == "method")
             .unwrap_or(0);
         let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
-        let left = |column: usize| {
-            if self.is_numeric(column) {
-                ""
-            } else {
-                " style=\"text-align:left\""
-            }
-        };
         for (column, head) in self.columns.iter().enumerate() {
             let _ = write!(
                 out,
                 "<th{}>{}</th>",
-                left(column),
+                self.style(column),
                 escape(&head.replace('\n', " "))
             );
         }
@@ -132,7 +134,7 @@ impl Shown {
             for (column, text) in row.iter().enumerate() {
                 let _ = match column == named {
                     true => write!(out, "<th scope=\"row\">{swatch}{}</th>", escape(text)),
-                    false => write!(out, "<td{}>{}</td>", left(column), escape(text)),
+                    false => write!(out, "<td{}>{}</td>", self.style(column), escape(text)),
                 };
             }
             out.push_str("</tr>\n");
@@ -150,6 +152,14 @@ impl Shown {
         });
         out
     }
+}
+
+/// A table in another notation, folded on the page.
+fn folded(name: &str, text: &str) -> String {
+    format!(
+        "<details><summary>The table in {name}</summary><pre>{}</pre></details>\n",
+        escape(text.trim())
+    )
 }
 
 /// A caution as people read it, on the terminal and on pages.
@@ -186,11 +196,12 @@ pub fn side_by_side(charts: &[Chart], ruler: Option<&Ruler>, labels: f64) -> Str
 
 /// The same with plots of this size.
 pub fn in_pairs(charts: &[Chart], ruler: Option<&Ruler>, plot: (f64, f64), labels: f64) -> String {
-    let drawn = |chart| format!("<figure>{}</figure>\n", element(chart, ruler, plot, labels));
-    format!(
-        "<div class=\"pair\">\n{}</div>\n",
-        charts.iter().map(drawn).collect::<String>()
-    )
+    let mut out = String::from("<div class=\"pair\">\n");
+    for chart in charts {
+        let drawn = element(chart, ruler, plot, labels);
+        let _ = writeln!(out, "<figure>{drawn}</figure>");
+    }
+    out + "</div>\n"
 }
 
 impl Page<'_> {
@@ -243,11 +254,8 @@ impl Page<'_> {
 
     /// Files beside the page, its table for papers, and how to get the rest.
     fn downloads(&self) -> String {
-        let link = |name: &&str| format!("<a href=\"{name}\" download>{name}</a>");
-        let links: Vec<String> = ["rounds.csv", "summary.json", "table.txt", "regret.svg"]
-            .iter()
-            .map(link)
-            .collect();
+        let links = ["rounds.csv", "summary.json", "table.txt", "regret.svg"]
+            .map(|name| format!("<a href=\"{name}\" download>{name}</a>"));
         format!(
             "<p>Beside this page: {}. Every picture at the width of a column, every table for papers:</p>\n\
              <pre>sordino report DIR --figure regret --width 84mm --no-title --out regret.pdf\n\

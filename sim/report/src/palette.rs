@@ -168,12 +168,13 @@ const OWN: [(&str, [&str; APART.len()]); 4] = [
 
 /// The hues of all classes.
 fn hues() -> impl Iterator<Item = Hue> {
-    let of = |name: &'static str| HUES.into_iter().filter(move |hue| hue.0 == name);
-    let own = OWN.into_iter().flat_map(move |(dashes, classes)| {
-        let one = move |(class, hue)| {
-            of(hue).map(move |(_, _, light, dark)| (class, dashes, light, dark))
-        };
-        classes.into_iter().zip(APART).flat_map(one)
+    let own = OWN.into_iter().flat_map(|(dashes, classes)| {
+        let named = classes.into_iter().zip(APART);
+        named.map(move |(class, name)| (class, dashes, name))
+    });
+    let own = own.flat_map(|(class, dashes, name)| {
+        let found = HUES.into_iter().filter(move |hue| hue.0 == name);
+        found.map(move |(_, _, light, dark)| (class, dashes, light, dark))
     });
     HUES.into_iter().chain(own)
 }
@@ -204,17 +205,18 @@ impl Looks {
     /// get theirs by place.
     pub fn of<'n>(names: impl IntoIterator<Item = &'n str>, federated: bool) -> Self {
         let mut unknown = 0..;
-        let mut class = |name: &str| match Method::from_name(name) {
-            Some(method) if federated => of(method),
-            _ => unknown
-                .next()
-                .map_or("ink", if federated { own } else { other }),
-        };
         let mut looks: Vec<(String, &'static str)> = Vec::new();
         for name in names {
-            if looks.iter().all(|(known, _)| known != name) {
-                looks.push((name.to_owned(), class(name)));
+            if looks.iter().any(|(known, _)| known == name) {
+                continue;
             }
+            let class = match Method::from_name(name) {
+                Some(method) if federated => of(method),
+                _ => unknown
+                    .next()
+                    .map_or("ink", if federated { own } else { other }),
+            };
+            looks.push((name.to_owned(), class));
         }
         Looks(looks)
     }
@@ -249,33 +251,37 @@ pub fn paper(body: &str) -> String {
 
 /// The colours as variables of a page.
 pub fn variables() -> String {
-    let all = |dark: bool| -> String {
-        SURFACES
-            .iter()
-            .map(|(name, light, night)| format!("--{name}:{};", if dark { night } else { light }))
-            .collect()
-    };
     format!(
         ":root{{color-scheme:light dark;{}}}\n@media (prefers-color-scheme:dark){{:root{{{}}}}}\n",
-        all(false),
-        all(true)
+        surfaces(false),
+        surfaces(true)
     )
 }
 
+/// The variables of a page that is light or dark.
+fn surfaces(dark: bool) -> String {
+    SURFACES
+        .iter()
+        .map(|(name, light, night)| format!("--{name}:{};", if dark { night } else { light }))
+        .collect()
+}
+
+/// One colour of what is not a curve, by its name.
+fn surface(wanted: &str, dark: bool) -> &'static str {
+    let found = SURFACES.iter().find(|(name, ..)| *name == wanted);
+    found.map_or("", |(_, light, night)| if dark { night } else { light })
+}
+
 fn colours(body: &str, dark: bool) -> String {
-    let surface = |wanted: &str| {
-        let found = SURFACES.iter().find(|(name, ..)| *name == wanted);
-        found.map_or("", |(_, light, night)| if dark { night } else { light })
-    };
-    let soft = surface("soft");
+    let soft = surface("soft", dark);
     let band = if dark { ".2" } else { ".13" };
     let mut out = format!(
         "text{{fill:{}}}.ground{{fill:{}}}.sub,.tick,.axis,.note{{fill:{soft}}}.grid{{stroke:{}}}.base{{stroke:{}}}\
          .band{{fill-opacity:{band}}}",
-        surface("text"),
-        surface("ground"),
-        surface("rule"),
-        surface("base")
+        surface("text", dark),
+        surface("ground", dark),
+        surface("rule", dark),
+        surface("base", dark)
     );
     let drawn =
         |class: &str| body.contains(&format!(" {class}\"")) || body.contains(&format!(" {class} "));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::chart::all_points;
 use super::curves::MethodCurve;
 use super::differences::{self, Difference};
 use super::html::section;
@@ -134,11 +135,11 @@ pub fn points(curve: &MethodCurve) -> Vec<Point> {
 
 /// A chart whose vertical axis fits its curves.
 pub fn scaled(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>) -> Chart {
-    let all = || curves.iter().flat_map(|curve| &curve.points);
-    let top = all()
+    let top = all_points(&curves)
         .map(|point| point.high)
         .fold(f64::MIN_POSITIVE, f64::max);
-    let (scale, y_max, name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);
+    let heights = all_points(&curves).map(|point| point.y);
+    let (scale, y_max, name) = figure::scale(heights.filter(|y| *y > 0.0), top);
     Chart {
         title: title.to_owned(),
         x_label: x_label.to_owned(),
@@ -158,9 +159,7 @@ pub fn from_zero(
     curves: Vec<Curve>,
     least: f64,
 ) -> Chart {
-    let top = curves
-        .iter()
-        .flat_map(|curve| &curve.points)
+    let top = all_points(&curves)
         .map(|point| point.high)
         .fold(least, f64::max);
     Chart {
@@ -175,9 +174,12 @@ pub fn from_zero(
 
 /// A chart of differences: its vertical axis holds zero, all curves and their bars.
 pub fn around_zero(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>) -> Chart {
-    let all = || curves.iter().flat_map(|curve| &curve.points);
-    let top = all().map(|point| point.high).fold(0.0, f64::max);
-    let bottom = all().map(|point| point.low).fold(0.0, f64::min);
+    let top = all_points(&curves)
+        .map(|point| point.high)
+        .fold(0.0, f64::max);
+    let bottom = all_points(&curves)
+        .map(|point| point.low)
+        .fold(0.0, f64::min);
     let room = (0.05 * (top - bottom)).max(f64::MIN_POSITIVE);
     Chart {
         title: title.to_owned(),

@@ -69,10 +69,31 @@ impl ReadError {
     /// The error of a CSV file, with its line.
     pub(super) fn csv(path: &Path, error: &csv::Error) -> Self {
         let line = error.position().map_or(0, csv::Position::line);
+        ReadError::line(path, line, error.to_string().replace('\n', " "))
+    }
+
+    /// The error of a line, 1-based.
+    pub(super) fn line(path: &Path, line: u64, message: impl Into<String>) -> Self {
         ReadError::Line {
             path: path.to_owned(),
             line,
-            message: error.to_string().replace('\n', " "),
+            message: message.into(),
+        }
+    }
+
+    /// The error of a file that does not fit the others.
+    pub(super) fn inconsistent(path: &Path, message: impl Into<String>) -> Self {
+        ReadError::Inconsistent {
+            path: path.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// The error of a file that the system does not let us read.
+    pub(super) fn unreadable(path: &Path, error: std::io::Error) -> Self {
+        ReadError::Unreadable {
+            path: path.to_owned(),
+            error,
         }
     }
 }
@@ -117,6 +138,13 @@ struct Row {
     regret_p90: Option<f64>,
     clipped: Option<u32>,
     selected: Option<u32>,
+}
+
+impl Row {
+    /// Whether it is of this run and method.
+    fn is_of(&self, result: &MethodRun) -> bool {
+        result.run == self.run && result.method == self.method
+    }
 }
 
 /// The files of a run: in the memory of the program that has just made them, or in a folder.
@@ -175,17 +203,14 @@ pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord,
         let (path, faults) = files.text("faults.csv")?;
         fill_faults(&path, &faults, &mut results)?;
     }
-    let inconsistent = |message: String| ReadError::Inconsistent {
-        path: path.clone(),
-        message,
-    };
     let rounds = scenario.federation.rounds as usize + 1;
     let expected = scenario.runs as usize * scenario.federation.methods.len();
     if results.len() != expected {
-        return Err(inconsistent(format!(
+        let message = format!(
             "{} runs of methods; the scenario has {expected}",
             results.len()
-        )));
+        );
+        return Err(ReadError::inconsistent(&path, message));
     }
     for result in &results {
         let complete = result.regret.len() == rounds && [0, rounds].contains(&result.chain.len());
@@ -193,18 +218,20 @@ pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord,
             || result.run >= scenario.runs
             || !scenario.federation.methods.contains(&result.method)
         {
-            return Err(inconsistent(format!(
+            let message = format!(
                 "run {}, {} is incomplete or not the scenario's",
                 result.run, result.method
-            )));
+            );
+            return Err(ReadError::inconsistent(&path, message));
         }
     }
     let summary = summarize(scenario, &results).map_err(ReadError::Accountant)?;
     if summary.digest.to_string() != head.digest {
-        return Err(inconsistent(format!(
+        let message = format!(
             "the digests combine to {}, the head says {}",
             summary.digest, head.digest
-        )));
+        );
+        return Err(ReadError::inconsistent(&path, message));
     }
     let cautions = files.summary()?.cautions;
     Ok(RunRecord {
@@ -218,12 +245,15 @@ pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord,
 /// Path and text of a file in a folder, if it is not too long.
 pub fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
     let path = folder.join(name);
-    let unreadable = |error| ReadError::Unreadable {
-        path: path.clone(),
-        error,
-    };
-    let text = read_to_string_bounded(&path, BYTES_MAX).map_err(unreadable)?;
+    let text = read_to_string_bounded(&path, BYTES_MAX)
+        .map_err(|error| ReadError::unreadable(&path, error))?;
     Ok((path, text))
+}
+
+/// The digest that a line of a transcript states.
+fn stated_digest(path: &Path, line: u64, text: &str) -> Result<Digest, ReadError> {
+    hexadecimal(text)
+        .ok_or_else(|| ReadError::line(path, line, format!("`{text}` is not a digest")))
 }
 
 fn hexadecimal(text: &str) -> Option<Digest> {
@@ -239,49 +269,37 @@ fn hexadecimal(text: &str) -> Option<Digest> {
 }
 
 fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), ReadError> {
-    let bad = |line: usize, message: String| ReadError::Line {
-        path: path.to_owned(),
-        line: line as u64 + 1,
-        message,
-    };
-    let mut lines = text.lines().enumerate();
+    let mut lines = (1..).zip(text.lines());
     let head: Head = match lines.next() {
-        Some((line, text)) => {
-            serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))?
-        }
-        None => return Err(bad(0, "the file is empty".into())),
+        Some((number, text)) => serde_json::from_str(text)
+            .map_err(|error| ReadError::line(path, number, error.to_string()))?,
+        None => return Err(ReadError::line(path, 1, "the file is empty")),
     };
     if head.format != FORMAT {
-        return Err(bad(
-            0,
-            format!(
-                "format {} is unknown; this program reads format {FORMAT}",
-                head.format
-            ),
-        ));
+        let message = format!(
+            "format {} is unknown; this program reads format {FORMAT}",
+            head.format
+        );
+        return Err(ReadError::line(path, 1, message));
     }
     let mut results: Vec<MethodRun> = Vec::new();
     let mut seen = BTreeSet::new();
     for (number, text) in lines {
-        let line: Line =
-            serde_json::from_str(text).map_err(|error| bad(number, error.to_string()))?;
-        let digest = |text: &str| {
-            hexadecimal(text).ok_or_else(|| bad(number, format!("`{text}` is not a digest")))
-        };
+        let line: Line = serde_json::from_str(text)
+            .map_err(|error| ReadError::line(path, number, error.to_string()))?;
         let chain = line
             .chain
             .iter()
-            .map(|text| digest(text))
+            .map(|text| stated_digest(path, number, text))
             .collect::<Result<Vec<_>, _>>()?;
         if !seen.insert((line.run, line.method)) {
-            return Err(bad(
-                number,
-                format!("run {}, {} is there twice", line.run, line.method),
-            ));
+            let message = format!("run {}, {} is there twice", line.run, line.method);
+            return Err(ReadError::line(path, number, message));
         }
-        let digest = digest(&line.digest)?;
+        let digest = stated_digest(path, number, &line.digest)?;
         if chain.last().is_some_and(|last| *last != digest) {
-            return Err(bad(number, "the digest is not the end of the chain".into()));
+            let message = "the digest is not the end of the chain";
+            return Err(ReadError::line(path, number, message));
         }
         results.push(MethodRun {
             digest,
@@ -308,9 +326,9 @@ fn fill_faults(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
         let found = results
             .iter_mut()
             .find(|result| result.run == row.run && result.method == row.method);
-        let result = found.ok_or_else(|| ReadError::Inconsistent {
-            path: path.to_owned(),
-            message: format!("run {}, {} is not in the transcript", row.run, row.method),
+        let result = found.ok_or_else(|| {
+            let message = format!("run {}, {} is not in the transcript", row.run, row.method);
+            ReadError::inconsistent(path, message)
         })?;
         result.faults.push(row.counts);
     }
@@ -322,32 +340,29 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
     let mut current = 0;
     for (place, row) in reader.deserialize().enumerate() {
         let row: Row = row.map_err(|error| ReadError::csv(path, &error))?;
-        let bad = |message: String| ReadError::Inconsistent {
-            path: path.to_owned(),
-            message,
-        };
-        let is_of = |result: &MethodRun| result.run == row.run && result.method == row.method;
         // Rows of one run and method stand together, mostly in the transcript's order.
-        if !results.get(current).is_some_and(is_of) {
+        if !results.get(current).is_some_and(|result| row.is_of(result)) {
             let next = current + 1;
             current = results
                 .get(next)
-                .filter(|result| is_of(result))
+                .filter(|result| row.is_of(result))
                 .map(|_| next)
-                .or_else(|| results.iter().position(is_of))
-                .ok_or_else(|| ReadError::Line {
-                    path: path.to_owned(),
+                .or_else(|| results.iter().position(|result| row.is_of(result)))
+                .ok_or_else(|| {
                     // Below the head; no field has several lines.
-                    line: place as u64 + 2,
-                    message: format!("run {}, {} is not in the transcript", row.run, row.method),
+                    let line = place as u64 + 2;
+                    let message =
+                        format!("run {}, {} is not in the transcript", row.run, row.method);
+                    ReadError::line(path, line, message)
                 })?;
         }
         let result = &mut results[current];
         if row.round != result.regret.len() || !row.regret.is_finite() {
-            return Err(bad(format!(
+            let message = format!(
                 "run {}, {}: round {} is out of order or not finite",
                 row.run, row.method, row.round
-            )));
+            );
+            return Err(ReadError::inconsistent(path, message));
         }
         result.regret.push(row.regret);
         if let (Some(low), Some(middle), Some(high)) =

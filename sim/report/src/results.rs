@@ -1,6 +1,6 @@
 //! What all trust models have in common in a complete run folder: its summary and its curves.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::metrics::Estimate;
@@ -46,13 +46,9 @@ impl Results {
     /// of the files.
     pub fn read(files: RunFiles<'_>) -> Result<Results, ReadError> {
         let (path, written) = files.text(SCENARIO)?;
-        let wrong = |path: &Path, message: String| ReadError::Inconsistent {
-            path: path.to_owned(),
-            message,
-        };
         let scenario = written
             .parse()
-            .map_err(|error: toml::de::Error| wrong(&path, error.message().to_owned()))?;
+            .map_err(|error: toml::de::Error| ReadError::inconsistent(&path, error.message()))?;
         let summary = files.summary()?;
         let curves = Curves::read(files)?;
         if let Some(method) = summary
@@ -65,7 +61,7 @@ impl Results {
                 "{} has {there} of its {} runs in rounds.csv",
                 method.name, summary.runs
             );
-            return Err(wrong(Path::new(SUMMARY), message));
+            return Err(ReadError::inconsistent(Path::new(SUMMARY), message));
         }
         Ok(Results {
             version: writer(&written).to_owned(),
@@ -79,12 +75,10 @@ impl Results {
     ///
     /// **Errors**: [`ReadError::Inconsistent`]: the scenario names it, and the summary does not.
     pub fn method(&self, name: &str) -> Result<&MethodSummary, ReadError> {
-        let message = || format!("{name} is in {SCENARIO} and not here");
-        let missing = || ReadError::Inconsistent {
-            path: PathBuf::from(SUMMARY),
-            message: message(),
-        };
-        self.summary.method(name).ok_or_else(missing)
+        self.summary.method(name).ok_or_else(|| {
+            let message = format!("{name} is in {SCENARIO} and not here");
+            ReadError::inconsistent(Path::new(SUMMARY), message)
+        })
     }
 
     /// Which of its methods did the same.
@@ -120,35 +114,30 @@ impl Results {
     /// regret summed over rounds; otherwise the last regret.
     pub fn worth(&self) -> Vec<(String, Vec<f64>)> {
         let summed = self.summary.trust == FEDERATED;
-        let of = |run: &Vec<f64>| {
-            if summed {
-                run.iter().sum()
+        let mut found = Vec::new();
+        for method in &self.summary.methods {
+            let runs = self.curves.of(&method.name).iter();
+            let worth = if summed {
+                runs.map(|run| run.iter().sum()).collect()
             } else {
-                run.last().copied().unwrap_or(0.0)
-            }
-        };
-        let methods = self
-            .summary
-            .methods
-            .iter()
-            .map(|method| method.name.clone());
-        methods
-            .map(|name| (name.clone(), self.curves.of(&name).iter().map(of).collect()))
-            .collect()
+                runs.map(|run| run.last().copied().unwrap_or(0.0)).collect()
+            };
+            found.push((method.name.clone(), worth));
+        }
+        found
     }
 
     /// Pictures that every trust model has, made of these numbers alone.
     pub fn pictures(&self) -> Vec<Picture> {
         let worth = self.worth();
-        let of = |method: &MethodSummary| {
-            worth
-                .iter()
-                .find(|(name, _)| *name == method.name)
-                .map(|(_, values)| Estimate::of(values))
-        };
-        let score = |method: &MethodSummary| method.measure("score_error").map(Estimate::from);
-        let regret = self.over_epsilon("regret-epsilon", &self.compared_by(), &of);
-        let score = self.over_epsilon("score-epsilon", "error of the published score", &score);
+        let regret = self.over_epsilon("regret-epsilon", &self.compared_by(), |method| {
+            let found = worth.iter().find(|(name, _)| *name == method.name);
+            found.map(|(_, values)| Estimate::of(values))
+        });
+        let score = "error of the published score";
+        let score = self.over_epsilon("score-epsilon", score, |method| {
+            method.measure("score_error").map(Estimate::from)
+        });
         [
             self.over_rounds(),
             self.utility(),
@@ -210,30 +199,31 @@ impl Results {
     fn over_rounds(&self) -> Option<Picture> {
         let means = self.curves.means();
         let looks = self.looks();
-        let curve = |found: &super::curves::MethodCurve| {
-            let summary = self.summary.method(&found.method);
-            let free = summary
-                .filter(|method| method.guarantee == "none")
-                .map_or("", |_| figure::UNPROTECTED);
-            let note = summary
-                .and_then(epsilon)
-                .map_or(free.to_owned(), |loss| figure::epsilon(Some(loss)));
-            Curve {
-                class: looks.class(&found.method),
-                label: found.method.clone(),
-                note,
-                points: points(found),
-            }
-        };
         let mut curves: Vec<Curve> = means
             .iter()
             .filter(|found| found.points.len() > 1)
-            .map(curve)
+            .map(|found| Curve {
+                class: looks.class(&found.method),
+                label: found.method.clone(),
+                note: self.note(&found.method),
+                points: points(found),
+            })
             .collect();
         figure::mark_twins(&mut curves, &self.twins());
         let chart = scaled("All methods", "round", &self.regret(), curves);
         (!chart.curves.is_empty())
             .then(|| self.picture("regret", &self.regret(), &self.band(), chart))
+    }
+
+    /// What stands beside the name of a method: its ε, or that nobody is protected.
+    fn note(&self, method: &str) -> String {
+        let summary = self.summary.method(method);
+        let free = summary
+            .filter(|method| method.guarantee == "none")
+            .map_or("", |_| figure::UNPROTECTED);
+        summary
+            .and_then(epsilon)
+            .map_or(free.to_owned(), |loss| figure::epsilon(Some(loss)))
     }
 
     /// A measure over ε, where one folder has releases at several ε; methods named
@@ -242,44 +232,36 @@ impl Results {
         &self,
         name: &str,
         title: &str,
-        of: &dyn Fn(&MethodSummary) -> Option<Estimate>,
+        of: impl Fn(&MethodSummary) -> Option<Estimate>,
     ) -> Option<Picture> {
-        let base = |name: &str| name.split(" at ε = ").next().unwrap_or(name).to_owned();
         let mut curves: Vec<Curve> = Vec::new();
-        let priced = |method: &MethodSummary| epsilon(method).filter(|epsilon| *epsilon > 0.0);
-        let measured = || {
-            self.summary
-                .methods
-                .iter()
-                .filter_map(|method| Some((method, of(method)?)))
-        };
+        let measured = self
+            .summary
+            .methods
+            .iter()
+            .filter_map(|method| Some((method, of(method)?)));
         let (free, paid): (Vec<_>, Vec<_>) =
-            measured().partition(|(method, _)| priced(method).is_none());
+            measured.partition(|(method, _)| priced(method).is_none());
         let ruler = over(
             &paid
                 .iter()
                 .filter_map(|(method, _)| priced(method))
                 .collect::<Vec<_>>(),
         )?;
-        let names: Vec<String> = paid
+        let names = paid
             .iter()
             .chain(&free)
-            .map(|(method, _)| base(&method.name))
-            .collect();
-        let looks = Looks::of(
-            names.iter().map(String::as_str),
-            self.summary.trust == FEDERATED,
-        );
+            .map(|(method, _)| base(&method.name));
+        let looks = Looks::of(names, self.summary.trust == FEDERATED);
         for (method, at) in paid {
             let point = Point::mean_of_positive(priced(method).unwrap_or(1.0), at);
             let name = base(&method.name);
             match curves.iter_mut().find(|curve| curve.label == name) {
                 Some(curve) => curve.points.push(point),
                 None => {
-                    let class = looks.class(&name);
                     curves.push(Curve {
-                        class,
-                        label: name,
+                        class: looks.class(name),
+                        label: name.to_owned(),
                         note: String::new(),
                         points: vec![point],
                     });
@@ -294,7 +276,7 @@ impl Results {
             let points = [ruler.from, ruler.to]
                 .map(|x| Point::bare(x.exp(), at.mean))
                 .to_vec();
-            let class = looks.class(&base(&method.name));
+            let class = looks.class(base(&method.name));
             curves.push(Curve {
                 class,
                 label: method.name.clone(),
@@ -314,7 +296,12 @@ impl Results {
     /// The cost of all releases, by round.
     fn losses(&self) -> Option<Picture> {
         let looks = self.looks();
-        let curve = |(name, told): &(String, Vec<(f64, f64)>)| Curve {
+        let told = self
+            .curves
+            .losses()
+            .iter()
+            .filter(|(_, told)| told.len() > 1);
+        let curves = told.map(|(name, told)| Curve {
             class: looks.class(name),
             label: name.clone(),
             note: told
@@ -324,18 +311,8 @@ impl Results {
                 .iter()
                 .map(|(round, spent)| Point::bare(*round, *spent))
                 .collect(),
-        };
-        let told = self
-            .curves
-            .losses()
-            .iter()
-            .filter(|(_, told)| told.len() > 1);
-        let chart = scaled(
-            "",
-            "round",
-            "ε of all releases so far",
-            told.map(curve).collect(),
-        );
+        });
+        let chart = scaled("", "round", "ε of all releases so far", curves.collect());
         let text = "What the releases of each private method have cost by the end of a round.";
         let text = format!("{text} {}", belongs(&self.summary.methods));
         (!chart.curves.is_empty())
@@ -352,6 +329,16 @@ pub fn epsilon(method: &MethodSummary) -> Option<f64> {
         .and_then(|loss| loss.value)
 }
 
+/// The ε of a method whose releases cost anything.
+pub(super) fn priced(method: &MethodSummary) -> Option<f64> {
+    epsilon(method).filter(|epsilon| *epsilon > 0.0)
+}
+
+/// The name that a method has at every ε.
+fn base(name: &str) -> &str {
+    name.split(" at ε = ").next().unwrap_or(name)
+}
+
 /// Sorts the points and replaces their place by its logarithm.
 pub fn logarithmic(curve: &mut Curve) {
     curve
@@ -361,24 +348,25 @@ pub fn logarithmic(curve: &mut Curve) {
     curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
 }
 
-/// To which δ and which neighbouring relation the ε of these methods belong, as a sentence; empty
-/// if none has one.
-fn belongs(methods: &[MethodSummary]) -> String {
-    let of = |method: &MethodSummary| {
-        let relation = match method.neighboring_relation.as_deref()? {
-            "replace_special" => "zero-out".to_owned(),
-            other => other.replace('_', " "),
-        };
-        let delta = method
-            .loss("delta")
-            .and_then(|loss| loss.value)
-            .filter(|delta| *delta > 0.0);
-        let delta = delta.map_or(String::new(), |delta| {
-            format!(" at δ = {}", significant(delta, 3))
-        });
-        epsilon(method).map(|_| format!("ε{delta}, {relation}"))
+/// To which δ and which neighbouring relation the ε of a method belongs; nothing without an ε.
+fn belonging(method: &MethodSummary) -> Option<String> {
+    let relation = match method.neighboring_relation.as_deref()? {
+        "replace_special" => "zero-out".to_owned(),
+        other => other.replace('_', " "),
     };
-    let found: Vec<String> = methods.iter().filter_map(of).collect();
+    let delta = method
+        .loss("delta")
+        .and_then(|loss| loss.value)
+        .filter(|delta| *delta > 0.0);
+    let delta = delta.map_or(String::new(), |delta| {
+        format!(" at δ = {}", significant(delta, 3))
+    });
+    epsilon(method).map(|_| format!("ε{delta}, {relation}"))
+}
+
+/// The same of all these methods, as a sentence; empty if none has an ε.
+fn belongs(methods: &[MethodSummary]) -> String {
+    let found: Vec<String> = methods.iter().filter_map(belonging).collect();
     let found = distinct(found.iter().map(String::as_str));
     if found.is_empty() {
         String::new()

@@ -56,8 +56,10 @@ impl Sheet {
             .iter()
             .map(|chart| self.shown(chart, picture))
             .collect();
-        let ruler = |chart: &Chart| picture.ruler.clone().unwrap_or_else(|| chart.ruler());
-        let rulers: Vec<Ruler> = charts.iter().map(ruler).collect();
+        let rulers: Vec<Ruler> = charts
+            .iter()
+            .map(|chart| picture.ruler.clone().unwrap_or_else(|| chart.ruler()))
+            .collect();
         let panels: Vec<(&Chart, &Ruler)> = charts.iter().zip(&rulers).collect();
         let rooms = aligned(
             &panels,

@@ -58,11 +58,15 @@ pub fn table(results: &Results, kind: Kind, wanted: &[String]) -> Result<Table, 
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
         return Err(TableError::NoMethod(unknown.clone()));
     }
-    let keeps = |name: &str| wanted.is_empty() || wanted.iter().any(|other| other == name);
     match kind {
-        Kind::Summary => summary(results, &keeps),
-        Kind::Paired => paired(results, &keeps),
+        Kind::Summary => summary(results, wanted),
+        Kind::Paired => paired(results, wanted),
     }
+}
+
+/// Whether a method is among the wanted ones; all are if none is named.
+fn keeps(wanted: &[String], name: &str) -> bool {
+    wanted.is_empty() || wanted.iter().any(|other| other == name)
 }
 
 /// The JSON of a table.
@@ -72,22 +76,21 @@ pub fn json(of: &impl Serialize) -> Result<serde_json::Value, TableError> {
     Ok(serde_json::to_value(of)?)
 }
 
-fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, TableError> {
+fn summary(results: &Results, wanted: &[String]) -> Result<Table, TableError> {
     let methods: Vec<_> = results
         .summary
         .methods
         .iter()
-        .filter(|method| keeps(&method.name))
+        .filter(|method| keeps(wanted, &method.name))
         .collect();
-    let lead = |method: &MethodSummary| vec![method.name.clone(), method.guarantee.clone()];
     let rows: Vec<(Vec<String>, &MethodSummary)> = methods
         .iter()
-        .map(|method| (lead(method), *method))
+        .map(|method| (vec![method.name.clone(), method.guarantee.clone()], *method))
         .collect();
     let columns = MethodColumns::of(methods.iter().copied());
-    let exact = methods
+    let exact = rows
         .iter()
-        .map(|method| [lead(method), columns.fields(Some(method))].concat());
+        .map(|(lead, method)| [lead.clone(), columns.fields(Some(method))].concat());
     let mut said = remarks(results);
     said.extend(results.twins().sentence());
     Ok(Table {
@@ -148,22 +151,42 @@ impl<'m> MethodColumns<'m> {
 
     /// Their fields for a method, empty where it has no such number.
     pub fn fields(&self, method: Option<&MethodSummary>) -> Vec<String> {
-        let of = |name: &&str| method.and_then(|method| method.measure(name));
-        let measures = self.measures.iter().map(of).flat_map(|measure| {
+        let measures = self.measures.iter().flat_map(|name| {
+            let measure = method.and_then(|method| method.measure(name));
             [
                 number(measure.map(|at| at.mean)),
                 number(measure.and_then(|at| at.standard_error)),
             ]
         });
-        // No finite bound is infinite; no claim is empty.
-        let told = |name: &&str| match method.and_then(|method| method.loss(name)) {
-            Some(loss) => loss
-                .value
-                .map_or("inf".to_owned(), |value| number(Some(value))),
-            None => String::new(),
-        };
-        measures.chain(self.losses.iter().map(told)).collect()
+        let losses = self.losses.iter().map(|name| {
+            // No finite bound is infinite; no claim is empty.
+            match method.and_then(|method| method.loss(name)) {
+                Some(loss) => loss
+                    .value
+                    .map_or("inf".to_owned(), |value| number(Some(value))),
+                None => String::new(),
+            }
+        });
+        measures.chain(losses).collect()
     }
+}
+
+/// A mean with its standard error, where it has one; a dash without a mean.
+fn mean(found: Option<&Measure>) -> String {
+    let Some(at) = found else {
+        return "–".to_owned();
+    };
+    let error = at
+        .standard_error
+        .map(|x| format!(" ± {}", significant(x, 2)));
+    significant(at.mean, 4) + &error.unwrap_or_default()
+}
+
+/// A loss, which may have no finite bound; a dash without a claim.
+fn bound(found: Option<&Loss>) -> String {
+    found.map_or("–".to_owned(), |loss| {
+        loss.value.map_or("∞".to_owned(), |x| significant(x, 3))
+    })
 }
 
 /// A head, and a row for each method: its own cells, what it reached with standard errors, what its
@@ -172,17 +195,6 @@ pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec
     let MethodColumns {
         measures, losses, ..
     } = MethodColumns::of(rows.iter().map(|(_, method)| *method));
-    let mean = |found: Option<&Measure>| {
-        let error = |x| format!(" ± {}", significant(x, 2));
-        found.map_or("–".to_owned(), |at| {
-            significant(at.mean, 4) + &at.standard_error.map_or(String::new(), error)
-        })
-    };
-    let told = |found: Option<&Loss>| {
-        found.map_or("–".to_owned(), |loss| {
-            loss.value.map_or("∞".to_owned(), |x| significant(x, 3))
-        })
-    };
     let head = lead.iter().map(|name| (*name).to_owned());
     let mut table = vec![
         head.chain(measures.iter().chain(&losses).map(|name| words(name)))
@@ -190,17 +202,17 @@ pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec
     ];
     table.extend(rows.iter().map(|(cells, method)| {
         let measured = measures.iter().map(|name| mean(method.measure(name)));
-        let paid = losses.iter().map(|name| told(method.loss(name)));
+        let paid = losses.iter().map(|name| bound(method.loss(name)));
         cells.iter().cloned().chain(measured).chain(paid).collect()
     }));
     table
 }
 
-fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, TableError> {
+fn paired(results: &Results, wanted: &[String]) -> Result<Table, TableError> {
     let worth: Vec<_> = results
         .worth()
         .into_iter()
-        .filter(|(name, _)| keeps(name))
+        .filter(|(name, _)| keeps(wanted, name))
         .collect();
     let found = differences::all(&worth);
     let mut rows = vec![differences::HEAD.map(str::to_owned).to_vec()];

@@ -6,7 +6,7 @@ use sordino_experiment::record::MethodSummary;
 use super::chart::{Curve, Picture, Point, Points, Ruler};
 use super::figure;
 use super::parts::scaled;
-use super::results::{Results, epsilon, logarithmic, over};
+use super::results::{Results, logarithmic, over, priced};
 
 impl Results {
     /// The measure that methods are compared by, over ε where releases have several ε; otherwise
@@ -22,13 +22,13 @@ impl Results {
             return None;
         }
         found.sort_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
-        let priced = |method: &MethodSummary| epsilon(method).filter(|epsilon| *epsilon > 0.0);
         let epsilons: Vec<f64> = found
             .iter()
             .filter_map(|(method, _)| priced(method))
             .collect();
         let axis = over(&epsilons);
-        let curve = |(place, (method, at)): (usize, &(&MethodSummary, Estimate))| {
+        let mut curves = Vec::new();
+        for (place, (method, at)) in found.iter().enumerate() {
             let points = match (&axis, priced(method)) {
                 (None, _) => vec![Point::mean_of_positive(place as f64, *at)],
                 (Some(_), Some(epsilon)) => vec![Point::mean_of_positive(epsilon, *at)],
@@ -52,9 +52,8 @@ impl Results {
             if axis.is_some() {
                 logarithmic(&mut curve);
             }
-            curve
-        };
-        let curves: Vec<Curve> = found.iter().enumerate().map(curve).collect();
+            curves.push(curve);
+        }
         let side_by_side = Ruler {
             from: -0.5,
             to: curves.len() as f64 - 0.5,

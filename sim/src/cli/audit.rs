@@ -378,10 +378,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 
 /// One case: what is shipped as often as was asked for, a control as often as it needs.
 fn measure(case: &Case, arguments: &Arguments, claim: &Claim) -> Result<Report, AuditError> {
-    let cores = || std::thread::available_parallelism().ok();
     let threads = arguments
         .threads
-        .or_else(cores)
+        .or_else(|| std::thread::available_parallelism().ok())
         .map_or(1, NonZeroUsize::get);
     let runs = if case.defect == Defect::None {
         arguments.runs

@@ -32,18 +32,18 @@ impl LedgerArguments {
     ///
     /// **Errors**: the ledger's, with the option that helps; `nothing` ends each.
     pub fn open(&self, terms: &Terms, next: &[Event], nothing: &str) -> Result<Ledger, CliError> {
-        let refused = |error| refused(error, nothing);
         let counter = if self.no_counter {
             Ok(CounterPlace::Nowhere)
         } else {
             CounterPlace::of_user()
         };
         let options = Options {
-            counter: counter.map_err(refused)?,
+            counter: counter.map_err(|error| refused(error, nothing))?,
             another: self.another_ledger,
             next: next.to_vec(),
         };
-        let ledger = Ledger::open_secret(&self.ledger, terms, &options).map_err(refused)?;
+        let ledger = Ledger::open_secret(&self.ledger, terms, &options)
+            .map_err(|error| refused(error, nothing))?;
         for note in ledger.notes() {
             eprintln!("{}: {note}", self.path().display());
         }

@@ -167,6 +167,17 @@ impl Error for AuditError {
     }
 }
 
+impl AuditError {
+    /// Makes an error of a run and its round out of what failed in it.
+    pub(super) fn in_run<E: Into<RunError>>(run: u32, round: u32) -> impl Fn(E) -> Self {
+        move |error| AuditError::Run {
+            run,
+            round,
+            error: error.into(),
+        }
+    }
+}
+
 /// Refuses an error probability outside (0, 1), with which no bound would exceed anything.
 pub(super) fn check_error(error: f64) -> Result<(), AuditError> {
     if error > 0.0 && error < 1.0 {

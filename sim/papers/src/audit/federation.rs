@@ -120,36 +120,36 @@ impl Federation {
         source: &mut S,
     ) -> Result<f64, AuditError> {
         let mut state = ServerState::new();
-        let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
         let mut server = Server::attach(&self.config, &mut state, self.server.lend())
-            .map_err(|error| failed(0)(RunError::Server(error)))?;
+            .map_err(AuditError::in_run(run, 0))?;
         let mut ledger = AuditLedger::new(self.charged);
         let mut total = 0.0;
         for (round, direction) in (0..).zip(&self.directions) {
-            let failed = failed(round);
             let knows = match self.defect.foresees().then(|| source.ahead()) {
                 None => Knowledge {
                     selected: false,
                     twin: None,
                 },
                 Some(None) => return Err(AuditError::NeedsSeed(self.defect)),
-                Some(Some(mut ahead)) => {
-                    foresee(&self.config, self.defect, &mut ahead).map_err(failed)?
-                }
+                Some(Some(mut ahead)) => foresee(&self.config, self.defect, &mut ahead)
+                    .map_err(AuditError::in_run(run, round))?,
             };
             let mut step = Step {
                 server: &mut server,
                 index: round,
                 source: &mut *source,
             };
-            step.open().map_err(failed)?;
+            step.open().map_err(AuditError::in_run(run, round))?;
             let uploads = uploads(round, present, self.radius, knows.twin);
-            step.collect(&mut self.shard, uploads).map_err(failed)?;
+            step.collect(&mut self.shard, uploads)
+                .map_err(AuditError::in_run(run, round))?;
             if self.defect == Defect::NoiseOfOneSign {
-                wait_for_noise(&self.config, round, direction, step.source).map_err(failed)?;
+                wait_for_noise(&self.config, round, direction, step.source)
+                    .map_err(AuditError::in_run(run, round))?;
             }
-            let along = |released: &[f64]| along(direction, round, released);
-            let x = step.release(&mut ledger, along).map_err(failed)?;
+            let x = step
+                .release(&mut ledger, |released| along(direction, round, released))
+                .map_err(AuditError::in_run(run, round))?;
             total += score(self.defect, self.claimed, x, knows.selected);
         }
         let rounds = self.config.parameters().rounds;
@@ -160,7 +160,7 @@ impl Federation {
                 },
                 false => RunError::NotFinite(total),
             };
-            return Err(failed(rounds - 1)(error));
+            return Err(AuditError::in_run(run, rounds - 1)(error));
         }
         Ok(total)
     }

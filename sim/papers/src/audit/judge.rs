@@ -7,31 +7,14 @@ use super::outcome::{EPSILONS, Line, Report};
 /// Tests both directions at every ε: thresholds come from the first half of the runs, bounds from
 /// the second.
 pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64) -> Report {
-    let halves = |scores: &[f64]| {
-        let (a, b) = scores.split_at(scores.len() / 2);
-        let mut a = a.to_vec();
-        let mut b = b.to_vec();
-        a.sort_by(f64::total_cmp);
-        b.sort_by(f64::total_cmp);
-        (a, b)
-    };
     let (choose_1, measure_1) = halves(present);
     let (choose_0, measure_0) = halves(absent);
     let each = error / (4.0 * EPSILONS.len() as f64);
-    let above = |sorted: &[f64], t: f64| sorted.len() - sorted.partition_point(|x| *x <= t);
-    let below = |sorted: &[f64], t: f64| sorted.partition_point(|x| *x < t);
     let mut lines = Vec::new();
     for (epsilon, delta_claimed) in EPSILONS.iter().zip(claimed) {
         let factor = Scalar::exp(*epsilon);
         let mut delta_measured = 0.0f64;
         for upper in [true, false] {
-            let count = |sorted: &[f64], t: f64| {
-                if upper {
-                    above(sorted, t)
-                } else {
-                    below(sorted, t)
-                }
-            };
             let (first, second) = if upper {
                 (&choose_1, &choose_0)
             } else {
@@ -44,7 +27,8 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
             let mut best = (f64::NEG_INFINITY, 0.0);
             for i in 1..400 {
                 let t = choose_1[i * (choose_1.len() - 1) / 400];
-                let value = count(first, t) as f64 / n1 - factor * count(second, t) as f64 / n0;
+                let value = beyond(first, t, upper) as f64 / n1
+                    - factor * beyond(second, t, upper) as f64 / n0;
                 if value > best.0 {
                     best = (value, t);
                 }
@@ -54,8 +38,8 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
             } else {
                 (&measure_0, &measure_1)
             };
-            let low = clopper_pearson(count(first, best.1), first.len(), each, false);
-            let high = clopper_pearson(count(second, best.1), second.len(), each, true);
+            let low = clopper_pearson(beyond(first, best.1, upper), first.len(), each, false);
+            let high = clopper_pearson(beyond(second, best.1, upper), second.len(), each, true);
             delta_measured = delta_measured.max(low - factor * high);
         }
         lines.push(Line {
@@ -71,6 +55,25 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
     }
 }
 
+/// Both halves of the scores, each sorted.
+fn halves(scores: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let (a, b) = scores.split_at(scores.len() / 2);
+    let mut a = a.to_vec();
+    let mut b = b.to_vec();
+    a.sort_by(f64::total_cmp);
+    b.sort_by(f64::total_cmp);
+    (a, b)
+}
+
+/// How many of the sorted scores are above a threshold, or below it unless `upper`.
+fn beyond(sorted: &[f64], t: f64, upper: bool) -> usize {
+    if upper {
+        sorted.len() - sorted.partition_point(|x| *x <= t)
+    } else {
+        sorted.partition_point(|x| *x < t)
+    }
+}
+
 /// Clopper and Pearson's bound on a probability from k hits of n, wrong with probability at most
 /// `error`; computed from the binomial tail itself. The outer end of the last bracket is returned.
 fn clopper_pearson(k: usize, n: usize, error: f64, upper: bool) -> f64 {
@@ -82,24 +85,28 @@ fn clopper_pearson(k: usize, n: usize, error: f64, upper: bool) -> f64 {
     // P(X ≤ k) = 1 − I_p(k+1, n−k) = I_{1−p}(n−k, k+1); P(X ≥ k) = I_p(k, n−k+1). A little less
     // than the error, for the rounding of the logarithms of factorials.
     let limit = Scalar::ln(error) - 1e-6;
-    let ln_tail = |p: f64| {
-        if upper {
-            ln_beta_share(1.0 - p, all - hits, hits + 1.0)
-        } else {
-            ln_beta_share(p, hits, all - hits + 1.0)
-        }
-    };
     let mut inside = hits / all;
     let mut outside = if upper { 1.0 } else { 0.0 };
     for _ in 0..60 {
         let middle = 0.5 * (inside + outside);
-        if ln_tail(middle) > limit {
+        let ln_tail = if upper {
+            ln_beta_share(1.0 - middle, all - hits, hits + 1.0)
+        } else {
+            ln_beta_share(middle, hits, all - hits + 1.0)
+        };
+        if ln_tail > limit {
             inside = middle;
         } else {
             outside = middle;
         }
     }
     outside
+}
+
+/// A denominator of a continued fraction, kept away from zero.
+fn away(y: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    if y.abs() < TINY { TINY } else { y }
 }
 
 /// ln I_x(a, b) of the regularised incomplete beta function, by Lentz's continued fraction.
@@ -115,8 +122,6 @@ fn ln_beta_share(x: f64, a: f64, b: f64) -> f64 {
         + a * Scalar::ln(x)
         + b * math::ln_1p(-x)
         - Scalar::ln(a);
-    let tiny = 1e-300;
-    let away = |y: f64| if y.abs() < tiny { tiny } else { y };
     let mut c = 1.0;
     let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
     let mut value = d;

@@ -15,7 +15,7 @@ use super::error::{AuditError, RunError, check_error};
 use super::judge::judge;
 use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
-use super::workers::gather;
+use super::workers::gather_both;
 
 /// A claim about one clamped report, and how hard the audit looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,26 +79,19 @@ impl LocalAudit {
             relation: NeighboringRelation::ReplaceOne,
         };
         let charged = (defect == Defect::None).then_some(charged);
-        let scores = |high: bool| {
-            gather(self.runs, threads, &|part| {
-                part.map(|run| {
-                    let failed = |error| AuditError::Run {
-                        run,
-                        round: 0,
-                        error,
-                    };
-                    let x = report(&mechanism, defect, high, charged, &mut source(high, run)?)
-                        .map_err(failed)?;
-                    // ln of the ratio of two Laplace densities at ±1, scale 2/ε; ties are broken,
-                    // so that quantiles exist.
-                    Ok(((x + 1.0).abs() - (x - 1.0).abs()) * self.epsilon / 2.0 + x * 1e-9)
-                })
-                .collect()
+        let [high, low] = gather_both(self.runs, threads, &|high, part| {
+            part.map(|run| {
+                let x = report(&mechanism, defect, high, charged, &mut source(high, run)?)
+                    .map_err(AuditError::in_run(run, 0))?;
+                // ln of the ratio of two Laplace densities at ±1, scale 2/ε; ties are broken,
+                // so that quantiles exist.
+                Ok(((x + 1.0).abs() - (x - 1.0).abs()) * self.epsilon / 2.0 + x * 1e-9)
             })
-        };
+            .collect()
+        })?;
         // The hockey-stick of randomised response bounds every pure-ε mechanism.
         let deltas = EPSILONS.map(|epsilon| pure::optimal_delta(claimed.value(), 1, epsilon));
-        Ok(judge(&scores(true)?, &scores(false)?, &deltas, self.error))
+        Ok(judge(&high, &low, &deltas, self.error))
     }
 }
 

@@ -130,19 +130,12 @@ impl GaussianAudit {
         source: &(impl Fn(bool, u32) -> Result<S, AuditError> + Sync),
     ) -> Result<Report, AuditError> {
         check_error(self.error)?;
-        let scores = |present: bool| {
-            workers::gather(self.runs, threads, &|part| {
-                let mut federation = Federation::new(self, defect)?;
-                part.map(|run| federation.play(run, present, &mut source(present, run)?))
-                    .collect()
-            })
-        };
-        Ok(judge::judge(
-            &scores(true)?,
-            &scores(false)?,
-            &claim.0,
-            self.error,
-        ))
+        let [present, absent] = workers::gather_both(self.runs, threads, &|present, part| {
+            let mut federation = Federation::new(self, defect)?;
+            part.map(|run| federation.play(run, present, &mut source(present, run)?))
+                .collect()
+        })?;
+        Ok(judge::judge(&present, &absent, &claim.0, self.error))
     }
 }
 

@@ -33,16 +33,15 @@ impl Report {
 
     /// Largest difference measured − claimed; NaN if one of them is not a number.
     pub fn margin(&self) -> f64 {
-        let worse = |worst: f64, margin: f64| {
-            if worst >= margin || worst.is_nan() {
-                worst
-            } else {
-                margin
-            }
-        };
         self.lines
             .iter()
             .map(|line| line.delta_measured - line.delta_claimed)
-            .fold(f64::NEG_INFINITY, worse)
+            .fold(f64::NEG_INFINITY, |worst, margin| {
+                if worst >= margin || worst.is_nan() {
+                    worst
+                } else {
+                    margin
+                }
+            })
     }
 }

@@ -158,10 +158,8 @@ impl Play for Federation {
         present: bool,
         source: &mut S,
     ) -> Result<f64, AuditError> {
-        let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
-        let refused = |error: PriorError| failed(0)(ServerError::from(error).into());
         let mut posterior =
-            PublicState::new(self.config, &mut self.posterior[..]).map_err(refused)?;
+            PublicState::new(self.config, &mut self.posterior[..]).map_err(refused(run))?;
         let mut state = ServerState::new();
         let mut ledger = AuditLedger::new(self.charged);
         let mut total = 0.0;
@@ -174,11 +172,11 @@ impl Play for Federation {
             designs: &DESIGNS,
             ..Tables::NONE
         };
-        let public = Public::new(&self.config, &ROWS, tables).map_err(refused)?;
+        let public = Public::new(&self.config, &ROWS, tables).map_err(refused(run))?;
         let filter =
-            Filter::new(plan, public, &mut posterior, &mut self.scratch).map_err(refused)?;
+            Filter::new(plan, public, &mut posterior, &mut self.scratch).map_err(refused(run))?;
         let attached = Server::attach(filter, &mut state, self.numbers.lend());
-        let mut server = attached.map_err(|error| failed(0)(error.into()))?;
+        let mut server = attached.map_err(AuditError::in_run(run, 0))?;
         for release in 0..self.multipliers.len() as u32 {
             let mut step = Step {
                 server: &mut server,
@@ -187,7 +185,8 @@ impl Play for Federation {
             };
             let defect = self.defect;
             let shard = &mut self.shard;
-            let mut x = play(&mut step, present, shard, &mut ledger).map_err(failed(release))?;
+            let mut x = play(&mut step, present, shard, &mut ledger)
+                .map_err(AuditError::in_run(run, release))?;
             if let (Defect::PrivateRadius(rest), false) = (defect, present) {
                 x *= rest;
             }
@@ -201,8 +200,13 @@ impl Play for Federation {
                 expected: "one charge for each release",
             },
         };
-        Err(failed(expected.saturating_sub(1))(error))
+        Err(AuditError::in_run(run, expected.saturating_sub(1))(error))
     }
+}
+
+/// The error of a run that refused before its first release.
+fn refused(run: u32) -> impl Fn(PriorError) -> AuditError {
+    move |error| AuditError::in_run(run, 0)(ServerError::from(error))
 }
 
 /// Opens, collects, charges, releases. Returns the release along the agent's joint vector, in units

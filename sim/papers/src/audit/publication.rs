@@ -21,13 +21,13 @@ use sordino_core::privacy::{
 };
 use sordino_host::ledger::{Accounting, Budgeted, Ledger, LedgerError, Mark, Terms};
 use sordino_host::prior::PriorFileError;
-use sordino_host::prior::context::Contributor;
+use sordino_host::prior::context::{Context, Contributor};
 use sordino_host::prior::label::{cost, event};
 use sordino_host::prior::publish::{
-    Prepared, Publication, PublishError, Published, Study, contributor,
+    Prepared, Publication, PublishError, Published, Release, Study, contributor,
 };
 use sordino_host::server::Sources;
-use sordino_host::space::{Goal, Parameter, Space, SpaceError, Values};
+use sordino_host::space::{Goal, Parameter, Space, Values};
 
 use super::claim::Claim;
 use super::defect::Defect;
@@ -129,17 +129,15 @@ impl PublicationAudit {
             values,
             context: false,
         }]);
-        let refused = |error: SpaceError| {
-            let what = "largest setting".into();
-            let admissible = "a whole number above 0".into();
+        let space = space.map_err(|error| {
             PublishError::Refused(PriorFileError {
-                what,
+                what: "largest setting".into(),
                 found: format!("{most}: {error}"),
-                admissible,
+                admissible: "a whole number above 0".into(),
             })
-        };
+        })?;
         Ok(Publication {
-            space: space.map_err(refused)?,
+            space,
             goal: Goal::Maximize,
             value: None,
             epsilon: self.epsilon,
@@ -208,6 +206,27 @@ fn failed<E: Into<PublishError>>(run: u32) -> impl Fn(E) -> AuditError {
     }
 }
 
+/// The study of settings and the values that were seen there.
+fn study(name: &str, values: &[(f64, f64)]) -> Study {
+    Study {
+        name: name.into(),
+        values: values
+            .iter()
+            .map(|(setting, value)| (vec![*setting], *value))
+            .collect(),
+    }
+}
+
+/// A contributor's vector at the terms of a release.
+fn vector(
+    who: &Contributor,
+    context: &Context,
+    release: &Release,
+) -> Result<Vec<f64>, PublishError> {
+    let vector = who.vector(context, &release.terms, &release.weights)?;
+    vector.ok_or(PublishError::Prior(PriorError::NotPrepared))
+}
+
 /// Public numbers of both neighbours and three studies, to be published again and again.
 struct Campaign {
     /// z and number of releases that are claimed.
@@ -229,13 +248,6 @@ impl Campaign {
             1.0
         } else {
             SETTING_MAX
-        };
-        let study = |name: &str, values: &[(f64, f64)]| Study {
-            name: name.into(),
-            values: values
-                .iter()
-                .map(|(setting, value)| (vec![*setting], *value))
-                .collect(),
         };
         Ok(Campaign {
             claimed: (audit.noise_multiplier()?, audit.releases),
@@ -289,17 +301,12 @@ impl Campaign {
         {
             return Ok(CERTAIN);
         }
-        let known = |study| contributor(study, context, Goal::Maximize);
-        let audited = known(&self.audited)?;
-        let other = known(&self.others)?;
+        let audited = contributor(&self.audited, context, Goal::Maximize)?;
+        let other = contributor(&self.others, context, Goal::Maximize)?;
         let mut total = 0.0;
         for release in &published.releases {
-            let vector = |who: &Contributor| {
-                let vector = who.vector(context, &release.terms, &release.weights)?;
-                vector.ok_or(PublishError::Prior(PriorError::NotPrepared))
-            };
-            let own = vector(&audited)?;
-            let other = vector(&other)?;
+            let own = vector(&audited, context, release)?;
+            let other = vector(&other, context, release)?;
             let others = (CONTRIBUTORS - 1) as f64;
             let left = release
                 .sum
@@ -335,19 +342,14 @@ impl Play for Campaign {
         let published = prepared
             .publish(&enrolled, One(source), ledger, |_| {})
             .map_err(failed(run))?;
-        let wrong = |error| AuditError::Run {
-            run,
-            round: 0,
-            error,
-        };
         if self.defect == Defect::None {
-            self.check(&published).map_err(wrong)?;
+            self.check(&published).map_err(AuditError::in_run(run, 0))?;
         }
         let score = self.score(&published).map_err(failed(run))?;
         if score.is_finite() {
             Ok(score)
         } else {
-            Err(wrong(RunError::NotFinite(score)))
+            Err(AuditError::in_run(run, 0)(RunError::NotFinite(score)))
         }
     }
 }

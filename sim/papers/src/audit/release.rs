@@ -1,8 +1,6 @@
 //! One release of an audited federation, the same steps for every method: open, collect, charge,
 //! release.
 
-use std::ops::Range;
-
 use sordino_core::federated::{
     Collector, CollectorStorage, Counters, Estimator, Server, ServerInput, ServerOutput,
 };
@@ -37,7 +35,6 @@ impl<M: Estimator<f64>, S: NoiseSource> Step<'_, '_, M, S> {
     ) -> Result<(), RunError> {
         let index = self.index;
         let agents = self.server.method().agents();
-        let uploads = |agents: Range<u32>| agents.filter_map(|agent| Some((agent, upload(agent)?)));
         let mut own = 0..agents;
         if index % 2 == 1 {
             own = 0..1;
@@ -55,17 +52,21 @@ impl<M: Estimator<f64>, S: NoiseSource> Step<'_, '_, M, S> {
                     counters,
                 },
             )?;
-            for (agent, vector) in uploads(1..agents) {
-                collector.upload(agent, index, vector.as_ref())?;
+            for agent in 1..agents {
+                if let Some(vector) = upload(agent) {
+                    collector.upload(agent, index, vector.as_ref())?;
+                }
             }
             self.server.merge(&collector.finish())?;
         }
-        for (agent, vector) in uploads(own) {
-            self.wait(ServerInput::Upload {
-                agent,
-                broadcast: index,
-                vector: vector.as_ref(),
-            })?;
+        for agent in own {
+            if let Some(vector) = upload(agent) {
+                self.wait(ServerInput::Upload {
+                    agent,
+                    broadcast: index,
+                    vector: vector.as_ref(),
+                })?;
+            }
         }
         Ok(())
     }

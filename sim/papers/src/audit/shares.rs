@@ -6,6 +6,7 @@
 //! the claim is one Gaussian of multiplier z.
 
 use sordino_core::digest::Digest;
+use sordino_core::federated::ServerError;
 use sordino_core::federated::shares::{
     AgentKey, Attempts, Contributor, HelperKey, HelperRelease, Modulus, Opened, SecretKey,
     ShareSum, Store,
@@ -113,13 +114,29 @@ impl Store for Nowhere {
     }
 }
 
+/// Noise of this multiplier for all agents, on a grid that is finer for a larger exponent.
+fn gaussian(exponent: u32, z: f64) -> Result<GridGaussian, AuditError> {
+    GridGaussian::unsampled(exponent, z, AGENTS)
+        .map_err(ServerError::from)
+        .map_err(AuditError::in_run(0, 0))
+}
+
+/// The key of an agent, or, after the last of them, of the helper.
+fn secret(n: u32) -> SecretKey {
+    SecretKey::new([n as u8 + 1; 32])
+}
+
+/// The first number of a share.
+fn word(share: &[u8]) -> u32 {
+    share
+        .iter()
+        .take(4)
+        .rev()
+        .fold(0u32, |word, byte| word << 8 | u32::from(*byte))
+}
+
 impl Servers {
     fn new(audit: &SharesAudit, defect: Defect) -> Result<Self, AuditError> {
-        let failed = |error: RunError| AuditError::Run {
-            run: 0,
-            round: 0,
-            error,
-        };
         let finer = match defect {
             Defect::None | Defect::TwoAnswers | Defect::MaskUsedTwice => 0,
             Defect::NoiseFactor(0.5) => 1,
@@ -127,12 +144,9 @@ impl Servers {
             Defect::HelperWithoutNoise => 6,
             other => return Err(AuditError::NoSuchControl(other)),
         };
-        let made = |exponent, z| GridGaussian::unsampled(exponent, z, AGENTS);
         let z = audit.noise_multiplier;
-        let refused = |error| failed(sordino_core::federated::ServerError::from(error).into());
-        let mechanism = made(GRID_EXPONENT, z).map_err(refused)?;
-        let helper = made(GRID_EXPONENT - finer, z).map_err(refused)?;
-        let secret = |n: u32| SecretKey::new([n as u8 + 1; 32]);
+        let mechanism = gaussian(GRID_EXPONENT, z)?;
+        let helper = gaussian(GRID_EXPONENT - finer, z)?;
         let own = secret(AGENTS);
         let agents = (0..AGENTS)
             .map(|n| secret(n).with_helper(&own.public_key()))
@@ -140,8 +154,8 @@ impl Servers {
         let keys = (0..AGENTS)
             .map(|n| own.with_agent(&secret(n).public_key()))
             .collect::<Result<_, _>>();
-        let agents = agents.map_err(|e| failed(e.into()))?;
-        let keys = keys.map_err(|e| failed(e.into()))?;
+        let agents = agents.map_err(AuditError::in_run(0, 0))?;
+        let keys = keys.map_err(AuditError::in_run(0, 0))?;
         Ok(Servers {
             auditor: audit.auditor,
             defect,
@@ -245,17 +259,10 @@ impl Servers {
         let run = Digest::of(&run);
         let everybody: Vec<u32> = (0..AGENTS).collect();
         if self.defect == Defect::MaskUsedTwice {
-            let words = |share: &[u8]| {
-                share
-                    .iter()
-                    .take(4)
-                    .rev()
-                    .fold(0u32, |word, byte| word << 8 | u32::from(*byte))
-            };
             let first = self.share(run, AUDITED, self.integers(AUDITED, present))?;
             let second = self.share(run, AUDITED, [0; NUMBERS])?;
             return Ok(vec![i64::from(
-                words(&first).wrapping_sub(words(&second)) as i32
+                word(&first).wrapping_sub(word(&second)) as i32
             )]);
         }
         if self.defect == Defect::TwoAnswers {
@@ -287,11 +294,6 @@ impl Play for Servers {
         present: bool,
         source: &mut S,
     ) -> Result<f64, AuditError> {
-        let failed = |error: RunError| AuditError::Run {
-            run,
-            round: 0,
-            error,
-        };
         let (charged, z): (Option<Event>, f64) = match self.defect {
             Defect::None => (
                 Some(self.mechanism.event()),
@@ -302,9 +304,9 @@ impl Play for Servers {
         let mut ledger = AuditLedger::new(charged);
         let seen = self
             .seen(run, present, source, &mut ledger)
-            .map_err(failed)?;
+            .map_err(AuditError::in_run(run, 0))?;
         if self.defect == Defect::None && ledger.charges() != 1 {
-            return Err(failed(RunError::Answer {
+            return Err(AuditError::in_run(run, 0)(RunError::Answer {
                 expected: "one charge",
             }));
         }

@@ -9,7 +9,7 @@ use super::claim::Claim;
 use super::error::{AuditError, check_error};
 use super::judge::judge;
 use super::outcome::Report;
-use super::workers::gather;
+use super::workers::gather_both;
 
 /// A federation with its storage, to be played again and again.
 pub(super) trait Play {
@@ -67,13 +67,11 @@ impl Size {
         source: &(impl Fn(bool, u32) -> Result<S, AuditError> + Sync),
     ) -> Result<Report, AuditError> {
         check_error(self.error)?;
-        let scores = |present: bool| {
-            gather(self.runs, self.threads, &|part| {
-                let mut federation = make()?;
-                part.map(|run| federation.play(run, present, &mut source(present, run)?))
-                    .collect()
-            })
-        };
-        Ok(judge(&scores(true)?, &scores(false)?, &claim.0, self.error))
+        let [present, absent] = gather_both(self.runs, self.threads, &|present, part| {
+            let mut federation = make()?;
+            part.map(|run| federation.play(run, present, &mut source(present, run)?))
+                .collect()
+        })?;
+        Ok(judge(&present, &absent, &claim.0, self.error))
     }
 }

@@ -138,6 +138,18 @@ impl Ballots {
     }
 }
 
+/// What every agent sends: its vote, zeros, or no numbers.
+fn votes(present: bool, twice: bool) -> impl Fn(u32) -> Option<[f64; CANDIDATES as usize]> {
+    let mut vote = [0.0; CANDIDATES as usize];
+    vote[CHOSEN] = 1e9;
+    move |agent| match agent {
+        AUDITED if present => Some(vote),
+        AUDITED => Some([f64::NAN; CANDIDATES as usize]),
+        TWIN if present && twice => Some(vote),
+        _ => Some([0.0; CANDIDATES as usize]),
+    }
+}
+
 impl Play for Ballots {
     fn play<S: NoiseSource>(
         &mut self,
@@ -145,40 +157,27 @@ impl Play for Ballots {
         present: bool,
         source: &mut S,
     ) -> Result<f64, AuditError> {
-        let failed = |error: RunError| AuditError::Run {
-            run,
-            round: 0,
-            error,
-        };
         let sensitivity = l2_sensitivity(&self.ballot, 0).unwrap_or(f64::NAN);
         let mut state = ServerState::new();
         let mut ledger = AuditLedger::new(self.charged);
         let attached = Server::attach(&self.ballot, &mut state, self.numbers.lend());
-        let mut server = attached.map_err(|error| failed(error.into()))?;
+        let mut server = attached.map_err(AuditError::in_run(run, 0))?;
         let mut step = Step {
             server: &mut server,
             index: 0,
             source,
         };
-        let mut vote = [0.0; CANDIDATES as usize];
-        vote[CHOSEN] = 1e9;
-        let twice = self.twice;
-        let votes = |agent: u32| match agent {
-            AUDITED if present => Some(vote),
-            AUDITED => Some([f64::NAN; CANDIDATES as usize]),
-            TWIN if present && twice => Some(vote),
-            _ => Some([0.0; CANDIDATES as usize]),
-        };
+        let votes = votes(present, self.twice);
         step.open()
             .and_then(|()| step.collect(&mut self.shard, votes))
-            .map_err(failed)?;
+            .map_err(AuditError::in_run(run, 0))?;
         // The share of one vote is the sensitivity: 1 in these units.
         let x = step
             .release(&mut ledger, |shares| shares[CHOSEN] / sensitivity)
-            .map_err(failed)?;
+            .map_err(AuditError::in_run(run, 0))?;
         match ledger.charges() {
             1 => Ok((2.0 * x - 1.0) / (2.0 * self.claimed * self.claimed)),
-            _ => Err(failed(RunError::Answer {
+            _ => Err(AuditError::in_run(run, 0)(RunError::Answer {
                 expected: "one charge",
             })),
         }

@@ -25,20 +25,19 @@ pub(super) fn gather(
         });
     }
     let each = runs.div_ceil(threads.clamp(1, 1024) as u32);
-    let parts = || {
-        (0..runs)
-            .step_by(each as usize)
-            .map(|start| start..start.saturating_add(each).min(runs))
-    };
+    let parts = (0..runs)
+        .step_by(each as usize)
+        .map(|start| start..start.saturating_add(each).min(runs));
     // All are joined before the first failure is told: nobody works on behind an error.
     let joined: Vec<thread::Result<_>> = thread::scope(|scope| {
-        let workers: Vec<_> = parts()
+        let workers: Vec<_> = parts
+            .clone()
             .map(|part| scope.spawn(move || work(part)))
             .collect();
         workers.into_iter().map(|worker| worker.join()).collect()
     });
     let mut scores = Vec::with_capacity(runs as usize);
-    for (part, outcome) in parts().zip(joined) {
+    for (part, outcome) in parts.zip(joined) {
         let expected = part.len();
         let own = outcome.map_err(|panic| AuditError::Worker {
             runs: part,
@@ -53,6 +52,20 @@ pub(super) fn gather(
         scores.extend(own);
     }
     Ok(scores)
+}
+
+/// The scores of both neighbours, first of the one with the audited agent present.
+///
+/// **Errors**: as [`gather`].
+pub(super) fn gather_both(
+    runs: u32,
+    threads: usize,
+    work: &(impl Fn(bool, Range<u32>) -> Result<Vec<f64>, AuditError> + Sync),
+) -> Result<[Vec<f64>; 2], AuditError> {
+    Ok([
+        gather(runs, threads, &|part| work(true, part))?,
+        gather(runs, threads, &|part| work(false, part))?,
+    ])
 }
 
 /// The message of a panic.

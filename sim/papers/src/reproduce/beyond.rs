@@ -74,9 +74,13 @@ const VARIANTS: [Variant; 10] = [
     variant("two equal camps", &["objective.flipped=0.5"], THREE),
 ];
 
+/// The private prior under a variant.
+const fn dp(variant: &str) -> (&str, Method) {
+    (variant, DP_PRIOR)
+}
+
 fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let all = Comparison::execute("default", &VARIANTS, options, runs)?;
-    let dp = |variant| (variant, DP_PRIOR);
     let noise = all.ratio(("", PRIOR_NOISE), ("", TS));
     let bands = vec![
         below(all.ratio(dp(""), ("", DP_FTS_DE)), 0.55),
@@ -97,36 +101,30 @@ fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         all.equal_loss_band("", DP_PRIOR, DP_FTS_DE),
         all.equal_loss_band("z = 4", DP_PRIOR, DP_FTS_DE),
     ];
-    let against = |variant, method| all.difference((variant, DP_PRIOR), (variant, method));
-    let mut remarks = vec![
-        against("", TS),
-        against("", FTS),
-        against("", DP_FTS_DE),
-        against("", PRIOR_NOISE),
-    ];
-    remarks.extend(
-        ["z = 16", "z = 8", "z = 4", "z = 2", "z = 0.8"].map(|variant| against(variant, DP_FTS_DE)),
-    );
+    let mut rivals = vec![("", TS), ("", FTS), ("", DP_FTS_DE), ("", PRIOR_NOISE)];
+    let noises = ["z = 16", "z = 8", "z = 4", "z = 2", "z = 0.8"];
+    rivals.extend(noises.map(|variant| (variant, DP_FTS_DE)));
     for variant in [
         "N = 50, z = 4",
         "smooth differences",
         "unrelated",
         "two equal camps",
     ] {
-        remarks.extend([against(variant, TS), against(variant, DP_FTS_DE)]);
+        rivals.extend([(variant, TS), (variant, DP_FTS_DE)]);
     }
-    let mean = |variant| all.difference((variant, DP_PRIOR), (variant, PRIOR_MEAN));
-    remarks.extend(
-        [
-            "",
-            "z = 4",
-            "z = 16",
-            "N = 50, z = 4",
-            "smooth differences",
-            "unrelated",
-        ]
-        .map(mean),
-    );
+    let means = [
+        "",
+        "z = 4",
+        "z = 16",
+        "N = 50, z = 4",
+        "smooth differences",
+        "unrelated",
+    ];
+    rivals.extend(means.map(|variant| (variant, PRIOR_MEAN)));
+    let mut remarks: Vec<String> = rivals
+        .into_iter()
+        .map(|rival| all.difference(dp(rival.0), rival))
+        .collect();
     remarks.push(
         "What no method can change is the regret of round 0, the initial points, which all sums contain. Where nothing \
          can be shared (unrelated, two equal camps) the prior costs a little against agents that are alone; that is its \
@@ -183,12 +181,11 @@ fn campaign(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
             ("smooth differences", DP_PRIOR),
         ),
     ];
-    let against = |variant| {
-        [ALONE, DP_PRIOR].map(|method| all.difference((variant, CAMPAIGN), (variant, method)))
-    };
-    let mut remarks: Vec<String> = SHARED
+    let rivals = SHARED
         .iter()
-        .flat_map(|variant| against(variant.name))
+        .flat_map(|variant| [ALONE, DP_PRIOR].map(|method| (variant.name, method)));
+    let mut remarks: Vec<String> = rivals
+        .map(|rival| all.difference((rival.0, CAMPAIGN), rival))
         .collect();
     remarks.push(
         "`dp-prior` is told kernel, noise and constant of these functions, `campaign` and `alone` are told nothing. Where the \
@@ -217,13 +214,11 @@ fn floor() -> Result<f64, ReproduceError> {
     let scenario = shipped.parse(&[]).map_err(ReproduceError::new)?;
     let family = sordino_experiment::world::load(&scenario, None).map_err(ReproduceError::new)?;
     let objective = family.realize(RunSeed::new(scenario.seed, 0));
-    let best = |agent| {
-        1.0 - objective
-            .values(agent)
-            .into_iter()
-            .fold(f64::NEG_INFINITY, f64::max)
-    };
-    Ok((0..objective.agents()).map(best).sum::<f64>() / f64::from(objective.agents()))
+    let least = (0..objective.agents()).map(|agent| {
+        let values = objective.values(agent).into_iter();
+        1.0 - values.fold(f64::NEG_INFINITY, f64::max)
+    });
+    Ok(least.sum::<f64>() / f64::from(objective.agents()))
 }
 
 const DATA: &[Method] = &[TS, FTS, DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
@@ -236,14 +231,14 @@ fn winequality(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> 
     ];
     let all = Comparison::execute("winequality", &variants, options, runs)?;
     let floor = floor()?;
-    let above_best = |method: Method| {
+    let [dp_prior, ts] = [DP_PRIOR, TS].map(|method| {
         let summary = all.of("", method);
         summary.summed_regret.mean - floor * summary.curve.len() as f64
-    };
+    });
     let bands = vec![
         Band::below(
             "summed 1 - AUC above each agent's best candidate: dp-prior / ts",
-            above_best(DP_PRIOR) / above_best(TS),
+            dp_prior / ts,
             0.95,
         ),
         all.order(("", DP_PRIOR), ("", TS)),

@@ -191,9 +191,7 @@ struct Measured {
 }
 
 fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, ReproduceError> {
-    let values = |seed| family.realize(RunSeed::new(seed, run)).values(0);
-    let f = values(SEED);
-    let g = values(SEED + 1);
+    let [f, g] = [SEED, SEED + 1].map(|seed| family.realize(RunSeed::new(seed, run)).values(0));
     let k = setting.similarity;
     let neighbor: Vec<f64> = f
         .iter()
@@ -250,6 +248,11 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
     })
 }
 
+/// The share of runs that pass a test.
+fn share(measured: &[Measured], test: impl Fn(&&Measured) -> bool) -> f64 {
+    measured.iter().filter(test).count() as f64 / measured.len() as f64
+}
+
 fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let pool = pool(options.threads).map_err(ReproduceError::new)?;
     let mut outcome = Outcome::default();
@@ -263,13 +266,10 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
                 .collect::<Result<_, _>>()
         })?;
         let mechanism = setting.mechanism(1.0)?;
-        let share = |test: &dyn Fn(&Measured) -> bool| {
-            measured.iter().filter(|m| test(m)).count() as f64 / n
-        };
         let candidate = mechanism.candidate_sensitivity();
         let value = mechanism.value_sensitivity();
         let name = setting.name();
-        let moved = share(&|m| m.candidate_shift > candidate);
+        let moved = share(&measured, |m| m.candidate_shift > candidate);
         outcome.bands.push(Band::within(
             format!("Theorem 1 violated ({name})"),
             moved,
@@ -283,14 +283,14 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
             0.0,
             DELTA + (-TAIL).exp(),
         ));
-        let moved = share(&|m| m.value_shift > value);
+        let moved = share(&measured, |m| m.value_shift > value);
         outcome.bands.push(Band::within(
             format!("Theorem 3 violated ({name})"),
             moved,
             0.0,
             DELTA,
         ));
-        let missed = share(&|m| m.value_missed);
+        let missed = share(&measured, |m| m.value_missed);
         outcome.bands.push(Band::within(
             format!("Theorem 4 violated, ε = 1 ({name})"),
             missed,
@@ -354,6 +354,21 @@ fn usefulness(measured: &[Measured], outcome: &mut Outcome) {
     ));
 }
 
+/// Algorithm 3 with regularisation between these bounds.
+fn lipschitz(low: f64, high: f64) -> Result<Checked<LipschitzTuning>, ReproduceError> {
+    let tuning = LipschitzTuning {
+        loss_max: 1.0,
+        records: 40,
+        lipschitz: 0.25,
+        regularization_min: low,
+        regularization_max: high,
+        epsilon: epsilon_of(1.0)?,
+    };
+    tuning
+        .checked()
+        .map_err(|error: ConfigError| ReproduceError::new(error))
+}
+
 /// Theorems 6 and 8: the tail of the Laplace draw, Theorem 8 with equality.
 fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let free = NoiseFreeTuning {
@@ -386,19 +401,6 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
         0.0,
         allowed(f64::from(draws)),
     ));
-    let lipschitz = |low, high| -> Result<Checked<LipschitzTuning>, ReproduceError> {
-        let tuning = LipschitzTuning {
-            loss_max: 1.0,
-            records: 40,
-            lipschitz: 0.25,
-            regularization_min: low,
-            regularization_max: high,
-            epsilon: epsilon_of(1.0)?,
-        };
-        tuning
-            .checked()
-            .map_err(|error: ConfigError| ReproduceError::new(error))
-    };
     let tuning = lipschitz(0.5, 2.0)?;
     let mut missed = 0;
     for _ in 0..draws {

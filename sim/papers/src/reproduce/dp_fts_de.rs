@@ -215,9 +215,8 @@ fn ablations(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         above(all.ratio(("", PURE_NOISE), ("", DP_FTS_DE)), 2.0),
         all.order(("", DP_FTS_DE), ("", UNIFORM_WEIGHTS)),
     ];
-    let against = |method| all.difference(("", DP_FTS_DE), ("", method));
     let mut remarks: Vec<String> = [PURE_NOISE, UNIFORM_WEIGHTS, GLOBAL_INIT]
-        .map(against)
+        .map(|method| all.difference(("", DP_FTS_DE), ("", method)))
         .into();
     remarks.push(
         "No order is claimed between dp-fts-de and global-init: its mean is smaller here, but the interval of the paired \

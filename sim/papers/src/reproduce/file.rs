@@ -156,8 +156,8 @@ fn measured(
             own_units: true,
         };
         let told = || writer.job(&format!("a repetition at ε = {}", expected.epsilon));
-        let all = repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told)
-            .map_err(ReproduceError::new)?;
+        let all = repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told);
+        let all = all.map_err(ReproduceError::new)?;
         judge(expected, &all, &mut outcome);
         let going_on = each(runs, threads, &told, &|number| {
             continued(&parties, &conditions, number)
@@ -179,41 +179,43 @@ fn measured(
     Ok(outcome)
 }
 
+/// Summed regrets with the file of this origin, by repetition.
+fn summed(all: &[Repetition], origin: Origin) -> Vec<f64> {
+    all.iter()
+        .map(|repetition| repetition.summed(origin))
+        .collect()
+}
+
+/// The same over the summed regret of newcomers alone: mean and standard error.
+fn ratio(all: &[Repetition], origin: Origin) -> Estimate {
+    let ratios: Vec<f64> = all
+        .iter()
+        .map(|repetition| repetition.summed(origin) / repetition.summed_alone())
+        .collect();
+    Estimate::of(&ratios)
+}
+
 /// What is judged at one ε, and what a reader must know beside it.
 fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
     let at = format!("ε = {}", expected.epsilon);
     let alone: Vec<f64> = all.iter().map(Repetition::summed_alone).collect();
-    let of = |origin: Origin| {
-        all.iter()
-            .map(|repetition| repetition.summed(origin))
-            .collect::<Vec<f64>>()
-    };
-    let ratios = |origin: Origin| {
-        let ratio = |(summed, alone): (f64, &f64)| summed / alone;
-        Estimate::of(
-            &of(origin)
-                .into_iter()
-                .zip(&alone)
-                .map(ratio)
-                .collect::<Vec<f64>>(),
-        )
-    };
     let (low, high) = expected.file;
     outcome.bands.push(Band::within(
         format!("{at}: file / alone"),
-        ratios(Origin::Studies).mean,
+        ratio(all, Origin::Studies).mean,
         low,
         high,
     ));
     for rival in expected.ahead_of {
         let (name, than) = match rival {
             Rival::Alone => ("alone", alone.clone()),
-            Rival::With(origin) => (origin.name(), of(*origin)),
+            Rival::With(origin) => (origin.name(), summed(all, *origin)),
         };
         let name = format!("{at}, paired: file minus {name}, upper end of 95 %");
+        let file = summed(all, Origin::Studies);
         outcome
             .bands
-            .push(Band::order(name, &Paired::of(&of(Origin::Studies), &than)));
+            .push(Band::order(name, &Paired::of(&file, &than)));
     }
     let worthless = [
         (Origin::Noise, expected.worthless.0),
@@ -222,7 +224,7 @@ fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
     for (origin, bound) in worthless {
         outcome.bands.push(Band::below(
             format!("{at}: {origin} / alone"),
-            ratios(origin).mean,
+            ratio(all, origin).mean,
             bound,
         ));
     }
@@ -230,7 +232,7 @@ fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
         let Estimate {
             mean,
             standard_error,
-        } = ratios(origin);
+        } = ratio(all, origin);
         let error = standard_error.map_or(String::new(), |error| {
             format!(" ({})", significant(error, 2))
         });
@@ -238,7 +240,7 @@ fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
         let trusted = trusted
             .filter(|guided| guided.origin == origin && guided.self_test >= 1.0)
             .count();
-        let ahead = Paired::of(&of(origin), &alone).smaller;
+        let ahead = Paired::of(&summed(all, origin), &alone).smaller;
         outcome.remarks.push(format!(
             "{at}: {origin} / alone {}{error}, ahead in {ahead} of {} repetitions; B is at least 1 in {trusted}.",
             significant(mean, 3),

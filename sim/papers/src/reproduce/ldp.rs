@@ -95,13 +95,17 @@ impl Measured {
         })
     }
 
-    fn mean(&self, method: LocalMethod) -> f64 {
-        let regrets: Vec<f64> = self
-            .runs
+    /// Regrets of a method, function by function.
+    fn regrets(&self, method: LocalMethod) -> Vec<f64> {
+        self.runs
             .iter()
             .filter(|run| run.method == method)
             .map(LocalRun::regret)
-            .collect();
+            .collect()
+    }
+
+    fn mean(&self, method: LocalMethod) -> f64 {
+        let regrets = self.regrets(method);
         regrets.iter().sum::<f64>() / regrets.len() as f64
     }
 
@@ -119,15 +123,8 @@ impl Measured {
 
     /// The first is smaller than the second, function by function.
     fn order(&self, first: LocalMethod, second: LocalMethod) -> Band {
-        let regrets = |method| -> Vec<f64> {
-            self.runs
-                .iter()
-                .filter(|run| run.method == method)
-                .map(LocalRun::regret)
-                .collect()
-        };
-        let first = (name(first), regrets(first));
-        let second = (name(second), regrets(second));
+        let first = (name(first), self.regrets(first));
+        let second = (name(second), self.regrets(second));
         let name = format!(
             "{}, paired: {} minus {}, upper end of 95 %",
             self.label, first.0, second.0
@@ -172,13 +169,12 @@ fn enough(runs: u32) -> Result<(), ReproduceError> {
 
 fn synthetic_se(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     enough(runs)?;
-    let measure = |runs, label: &str, settings: &[&str]| {
-        Measured::new(options, "ldp-se", runs, label, settings)
-    };
     let mut outcome = Outcome::default();
     // What the paper shows, with the widths its experiments use.
     for epsilon in ["1", "2"] {
-        let measured = measure(
+        let measured = Measured::new(
+            options,
+            "ldp-se",
             runs,
             &format!("SE, ε = {epsilon}"),
             &[&format!("users.epsilon={epsilon}")],
@@ -189,7 +185,9 @@ fn synthetic_se(options: &Options, runs: u32) -> Result<Outcome, ReproduceError>
         measured.keep(&mut outcome);
     }
     // The paper's claim with the widths it proves.
-    let theorem = measure(
+    let theorem = Measured::new(
+        options,
+        "ldp-se",
         runs,
         "SE, ε = 1, theorem constants",
         &["learning.constants=theorem"],
@@ -271,22 +269,30 @@ fn tuned_widths(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(
     Ok(())
 }
 
+/// ATA with a stride, in few rounds.
+fn with_stride(
+    options: &Options,
+    runs: u32,
+    stride: u32,
+    factor: &str,
+) -> Result<Measured, ReproduceError> {
+    let settings = [
+        beside_random(AtaGpUcb),
+        "learning.rounds=2000".into(),
+        "users.epsilon=2".into(),
+        format!("learning.stride={stride}"),
+        format!("learning.width_factor={factor}"),
+    ];
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let label = format!("stride {stride}");
+    Measured::new(options, "ldp-se", runs.min(10), &label, &settings)
+}
+
 /// The effect of ATA's stride, with few enough rounds to estimate in every one.
 fn strides(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError> {
-    let short = |label: &str, stride: &str, factor: &str| {
-        let settings = [
-            beside_random(AtaGpUcb),
-            "learning.rounds=2000".into(),
-            "users.epsilon=2".into(),
-            format!("learning.stride={stride}"),
-            format!("learning.width_factor={factor}"),
-        ];
-        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-        Measured::new(options, "ldp-se", runs.min(10), label, &settings)
-    };
     for (factor, low, high) in [("1", 0.9, 1.1), ("0.03", 0.6, 1.6)] {
-        let strided = short("stride 25", "25", factor)?;
-        let every = short("stride 1", "1", factor)?;
+        let strided = with_stride(options, runs, 25, factor)?;
+        let every = with_stride(options, runs, 1, factor)?;
         let name = format!("ATA, T = 2,000, width × {factor}: regret of stride 25/of every round");
         outcome.bands.push(Band::within(
             name,

@@ -11,6 +11,7 @@ use sordino_core::outsourced::preprocess::Constants;
 use sordino_core::outsourced::{PaperProjection, Protection, Spectrum, attack, omega};
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
+use sordino_engine::contract::ModelError;
 use sordino_engine::outsourced::table::branin;
 use sordino_engine::outsourced::{Method, Problem};
 use sordino_experiment::metrics::Estimate;
@@ -173,40 +174,59 @@ fn regrets(
     let family = table.family()?;
     let epsilon = table.epsilon;
     let delta = table.delta;
-    let paper = |out_dim: &usize| Method::Paper {
-        epsilon,
-        delta,
-        out_dim: *out_dim,
-    };
     let private = Method::Private {
         epsilon,
         delta,
         noise_variance: 0.1,
     };
     let mut methods = vec![Method::Plain, Method::Random, private];
-    methods.extend(table.unraised.iter().chain(table.raised).map(paper));
+    for out_dim in table.unraised.iter().chain(table.raised) {
+        methods.push(Method::Paper {
+            epsilon,
+            delta,
+            out_dim: *out_dim,
+        });
+    }
     let pool = pool(options.threads).map_err(ReproduceError::new)?;
-    let one = |run| {
-        let run = RunSeed::new(SEED, run);
-        let values = match &family {
-            Some(family) => family.realize(run).values(0),
-            None => branin(31),
-        };
-        let last = |method| {
-            Ok(*problem
-                .regrets(&values, method, ROUNDS, run)?
-                .last()
-                .unwrap_or(&f64::NAN))
-        };
-        methods.iter().map(|method| last(*method)).collect()
-    };
     pool.install(|| {
         (0..runs)
             .into_par_iter()
-            .map(one)
-            .collect::<Result<_, sordino_engine::contract::ModelError>>()
+            .map(|run| {
+                let run = RunSeed::new(SEED, run);
+                let values = match &family {
+                    Some(family) => family.realize(run).values(0),
+                    None => branin(31),
+                };
+                last_regrets(problem, &methods, &values, run)
+            })
+            .collect::<Result<_, ModelError>>()
     })
     .map_err(ReproduceError::new)
+}
+
+/// Simple regret of each method after its last query.
+fn last_regrets(
+    problem: &Problem,
+    methods: &[Method],
+    values: &[f64],
+    run: RunSeed,
+) -> Result<Vec<f64>, ModelError> {
+    let mut last = Vec::with_capacity(methods.len());
+    for method in methods {
+        let regrets = problem.regrets(values, *method, ROUNDS, run)?;
+        last.push(*regrets.last().unwrap_or(&f64::NAN));
+    }
+    Ok(last)
+}
+
+/// A regret with its standard error, in words.
+fn shown(name: &str, at: Estimate) -> String {
+    let error = at.standard_error.unwrap_or(0.0);
+    format!(
+        " {name} {} ({});",
+        significant(at.mean, 2),
+        significant(error, 1)
+    )
 }
 
 fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
@@ -221,17 +241,9 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
         ..Outcome::default()
     };
     let mut lines = format!("simple regret after {ROUNDS} queries (standard error), {runs} runs:");
-    let mut show = |name: &str, at: Estimate| {
-        let error = at.standard_error.unwrap_or(0.0);
-        lines.push_str(&format!(
-            " {name} {} ({});",
-            significant(at.mean, 2),
-            significant(error, 1)
-        ));
-    };
-    show("GP-UCB", of(0));
-    show("random search", of(1));
-    show("private release", of(2));
+    lines += &shown("GP-UCB", of(0));
+    lines += &shown("random search", of(1));
+    lines += &shown("private release", of(2));
     let high = if table.branin { 0.08 } else { 0.2 };
     let (floor, low) = if table.branin {
         (0.02, 0.01)
@@ -249,10 +261,8 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
     for (i, r) in table.unraised.iter().chain(table.raised).enumerate() {
         let is_raised = i >= table.unraised.len();
         let at = of(3 + i);
-        show(
-            &format!("r = {r}{}", if is_raised { " raised" } else { "" }),
-            at,
-        );
+        let name = format!("r = {r}{}", if is_raised { " raised" } else { "" });
+        lines += &shown(&name, at);
         let mean = at.mean;
         if is_raised {
             raised.push(mean);

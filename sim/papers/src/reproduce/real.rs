@@ -78,6 +78,12 @@ fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     )
 }
 
+/// Where a method was executed: one that releases nothing, in the first variant alone.
+fn at(variant: &str, method: Method) -> (&str, Method) {
+    let is_first = [ALONE, TS].contains(&method);
+    (if is_first { "" } else { variant }, method)
+}
+
 /// Bands on the regret of `dp-prior` over that of `ts` and of `prior-noise`, in the scenario as it
 /// is and below ε = 1; `alone` and `ts`, which release nothing, are taken from the first variant.
 fn measured(
@@ -92,9 +98,6 @@ fn measured(
         variant(BELOW_ONE, below_one, PRIVATE),
     ];
     let all = Comparison::execute(scenario, &variants, options, runs)?;
-    let alone = |method| [ALONE, TS].contains(&method);
-    let at =
-        |variant: &'static str, method: Method| (if alone(method) { "" } else { variant }, method);
     let mut bands = Vec::new();
     for (variant, bounds) in ["", BELOW_ONE].into_iter().zip(bounds) {
         for (method, (low, high)) in [TS, PRIOR_NOISE].into_iter().zip(bounds) {

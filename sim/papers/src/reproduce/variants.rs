@@ -32,6 +32,15 @@ pub struct Variant {
     pub methods: &'static [Method],
 }
 
+impl Variant {
+    /// Whether it is the scenario itself but for the noise multiplier.
+    fn changes_only_noise(&self) -> bool {
+        self.settings
+            .iter()
+            .all(|setting| setting.starts_with("privacy.noise_multiplier="))
+    }
+}
+
 /// The setting of this name.
 pub const fn variant(
     name: &'static str,
@@ -148,8 +157,9 @@ impl Comparison {
             Self::called(first.0, first.1),
             Self::called(second.0, second.1)
         );
-        let sum = |of: (&str, Method)| self.of(of.0, of.1).summed_regret.mean;
-        (name, sum(first) / sum(second))
+        let first = self.of(first.0, first.1).summed_regret.mean;
+        let second = self.of(second.0, second.1).summed_regret.mean;
+        (name, first / second)
     }
 
     /// A band on the order of two summed regrets: the first must be smaller, by more than the half
@@ -187,18 +197,21 @@ impl Comparison {
 
     /// A band on the tight ε of one method over another's: equal, and never more.
     pub fn equal_loss_band(&self, variant: &str, first: Method, second: Method) -> Band {
-        let loss = |method| {
-            self.of(variant, method)
-                .losses
-                .and_then(|[loss, _]| loss.tight)
-                .unwrap_or(f64::NAN)
-        };
         let name = format!(
             "ε: {} / {}",
             Self::called(variant, first),
             Self::called(variant, second)
         );
-        Band::within(name, loss(first) / loss(second), 0.999, 1.0)
+        let ratio = self.tight(variant, first) / self.tight(variant, second);
+        Band::within(name, ratio, 0.999, 1.0)
+    }
+
+    /// The tight ε of a method; NaN if it has none.
+    fn tight(&self, variant: &str, method: Method) -> f64 {
+        self.of(variant, method)
+            .losses
+            .and_then(|[loss, _]| loss.tight)
+            .unwrap_or(f64::NAN)
     }
 
     /// The difference of two summed regrets, pair by pair, as a remark.
@@ -302,14 +315,14 @@ impl Comparison {
     /// Summed regret over ε: one point for each variant of `dp-fts-de`, with `pure-noise` beside
     /// it.
     pub fn utility(&self) -> Chart {
-        let of = |method| Self::utility_curve(self.measured.iter(), method, |loss| loss.moments);
-        let curves = vec![of(method::PURE_NOISE), of(method::DP_FTS_DE)];
+        let curves = [method::PURE_NOISE, method::DP_FTS_DE]
+            .map(|method| Self::utility_curve(self.measured.iter(), method, |loss| loss.moments));
         let y_label = format!("summed {}", self.regret_name);
         from_zero(
             "Utility against privacy",
             "ε by moments, all releases",
             &y_label,
-            curves,
+            curves.to_vec(),
             1e-9,
         )
     }
@@ -317,23 +330,22 @@ impl Comparison {
     /// Summed regret over the tight ε of these methods, from left to right, and its logarithmic
     /// axis: one point for each variant in which only the noise differs.
     pub fn against_epsilon(&self, methods: &[Method]) -> (Chart, Ruler) {
-        let only_noise = |measured: &&Measured| {
-            measured
-                .variant
-                .settings
-                .iter()
-                .all(|setting| setting.starts_with("privacy.noise_multiplier="))
-        };
-        let x = |loss: &PrivacyLoss| loss.tight.map(f64::log10);
-        let of = |method: &Method| {
-            Self::utility_curve(self.measured.iter().filter(only_noise), *method, x)
-        };
-        let curves: Vec<Curve> = methods.iter().map(of).collect();
-        let points = || curves.iter().flat_map(|curve| &curve.points);
-        let from = points().map(|point| point.x).fold(f64::INFINITY, f64::min);
-        let to = points()
-            .map(|point| point.x)
-            .fold(f64::NEG_INFINITY, f64::max);
+        let measured = self
+            .measured
+            .iter()
+            .filter(|measured| measured.variant.changes_only_noise());
+        let curves: Vec<Curve> = methods
+            .iter()
+            .map(|method| {
+                Self::utility_curve(measured.clone(), *method, |loss| loss.tight.map(f64::log10))
+            })
+            .collect();
+        let places = curves
+            .iter()
+            .flat_map(|curve| &curve.points)
+            .map(|point| point.x);
+        let from = places.clone().fold(f64::INFINITY, f64::min);
+        let to = places.fold(f64::NEG_INFINITY, f64::max);
         let ticks = [0.1f64, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
             .map(|epsilon| (epsilon.log10(), epsilon.to_string()));
         let ticks = ticks
@@ -381,13 +393,6 @@ impl Comparison {
         let said = format!(
             "Mean of {runs} paired runs, band ± one standard error; simulation: not private"
         );
-        let key = |variant: &str, result: &MethodRun| {
-            vec![
-                variant.to_owned(),
-                result.method.to_string(),
-                result.run.to_string(),
-            ]
-        };
         let mut all: Vec<(&str, &MethodRun)> = Vec::new();
         for measured in &self.measured {
             all.extend(
@@ -437,6 +442,15 @@ impl Comparison {
             files,
         }
     }
+}
+
+/// The cells that say which run of a table is meant.
+fn key(variant: &str, result: &MethodRun) -> Vec<String> {
+    vec![
+        variant.to_owned(),
+        result.method.to_string(),
+        result.run.to_string(),
+    ]
 }
 
 fn page(

@@ -79,18 +79,32 @@ fn priors(results: &[MethodRun]) -> Vec<(String, Vec<u8>)> {
 
 /// Which methods leave no prior file although they learn something in common, and why.
 fn without_priors(results: &[MethodRun]) -> String {
-    let why = |result: &MethodRun| match &result.prior {
-        Some(Err(why)) => Some(format!(
-            "No `{}`: {why}.\n\n",
-            prior_name(result.method.name())
-        )),
-        _ => None,
-    };
-    results.iter().filter_map(why).collect()
+    let mut said = String::new();
+    for result in results {
+        if let Some(Err(why)) = &result.prior {
+            let name = prior_name(result.method.name());
+            said += &format!("No `{name}`: {why}.\n\n");
+        }
+    }
+    said
 }
 
 /// A round of one method in one run.
 type At<'r> = (&'r MethodRun, usize);
+
+/// A count; empty where there is none.
+fn count(count: Option<&u32>) -> String {
+    count.map_or(String::new(), u32::to_string)
+}
+
+/// One of the three quantiles of regret over agents; empty at a round that states none.
+fn quantile((run, round): &At<'_>, place: usize) -> String {
+    let quantiles = run
+        .regret_quantiles
+        .iter()
+        .find(|(t, _)| *t as usize == *round);
+    short(quantiles.map(|(_, three)| three[place]))
+}
 
 /// Columns of `rounds.csv`: one line for each run, method and round. A field is empty where there
 /// is no value, and for the ε of a run that released the same as the first.
@@ -99,14 +113,6 @@ fn columns<'c>(
     results: &'c [MethodRun],
     summary: &'c Statistics,
 ) -> Columns<'c, At<'c>> {
-    let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
-    let quantile = |(run, round): &At<'_>, place: usize| {
-        let quantiles = run
-            .regret_quantiles
-            .iter()
-            .find(|(t, _)| *t as usize == *round);
-        short(quantiles.map(|(_, three)| three[place]))
-    };
     Columns::new()
         .told(
             "run",
@@ -123,20 +129,20 @@ fn columns<'c>(
         .told(
             "regret_p10",
             "10 % quantile of the same over agents, to three digits; at the first round, the last, every ⌈T/10⌉-th",
-            move |at| quantile(at, 0),
+            |at| quantile(at, 0),
         )
-        .told("regret_p50", "the median", move |at| quantile(at, 1))
-        .told("regret_p90", "the 90 % quantile", move |at| quantile(at, 2))
+        .told("regret_p50", "the median", |at| quantile(at, 1))
+        .told("regret_p90", "the 90 % quantile", |at| quantile(at, 2))
         .told(
             "clipped",
             "how many of the selected uploads were longer than the clipping radius, at the broadcast after this round. *Not \
              releasable*",
-            move |(result, round)| count(result.clipped.get(*round)),
+            |(result, round)| count(result.clipped.get(*round)),
         )
         .told(
             "selected",
             "how many agents were selected for that broadcast. *Not releasable*",
-            move |(result, round)| count(result.selected.get(*round)),
+            |(result, round)| count(result.selected.get(*round)),
         )
         .told(
             "epsilon",
@@ -170,35 +176,26 @@ fn releases_after(scenario: &Scenario, result: &MethodRun, round: u32) -> u32 {
 /// ε of this many releases to four decimals, rounded up; `inf` without a finite bound.
 fn spent(losses: &[(u32, Option<f64>)], releases: u32) -> String {
     loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| {
-        format!("{:?}", (epsilon * 1e4).ceil() / 1e4)
+        format!("{:?}", json::rounded_up(epsilon))
     })
 }
 
 /// What happened on the links. Simulation only: only the server knows who answered.
-fn faults<'r>(results: &'r [MethodRun]) -> String {
-    let row = |result: &MethodRun, round: usize, counts: &FaultCounts| {
-        let address = [
-            result.run.to_string(),
-            result.method.to_string(),
-            round.to_string(),
-        ];
-        address
-            .into_iter()
-            .chain(counts.values().map(|count| count.to_string()))
-    };
-    let of = |result: &'r MethodRun| {
-        result
-            .faults
-            .iter()
-            .enumerate()
-            .map(move |(round, counts)| row(result, round, counts))
-    };
-    csv(
-        ["run", "method", "round"]
-            .into_iter()
-            .chain(FaultCounts::NAMES),
-        results.iter().flat_map(of),
-    )
+fn faults(results: &[MethodRun]) -> String {
+    let mut rows = Vec::new();
+    for result in results {
+        for (round, counts) in result.faults.iter().enumerate() {
+            let address = [
+                result.run.to_string(),
+                result.method.to_string(),
+                round.to_string(),
+            ];
+            let counts = counts.values().map(|count| count.to_string());
+            rows.push(address.into_iter().chain(counts));
+        }
+    }
+    let head = ["run", "method", "round"];
+    csv(head.into_iter().chain(FaultCounts::NAMES), rows)
 }
 
 #[derive(Serialize)]

@@ -8,38 +8,43 @@ use crate::read::RunRecord;
 pub fn pictures(record: &RunRecord) -> Vec<Picture> {
     let scenario = &record.scenario;
     let summary = &record.summary;
-    let picture = |name: &str, title: &str, text: &str, charts: Vec<Chart>| Picture {
-        name: name.to_owned(),
-        title: format!("{}: {title}", scenario.name),
-        text: text.to_owned(),
-        charts,
-        ruler: None,
-    };
-    let one = |chart: Option<Chart>| chart.into_iter().collect();
-    let spread = charts::spreads(summary, scenario.objective.regret_name());
-    let mut found = vec![
-        picture(
+    let found: [(&str, &str, &str, Vec<Chart>); 4] = [
+        (
             "privacy-loss",
             "privacy loss over releases",
             LOSS,
-            one(charts::losses(scenario, summary)),
+            charts::losses(scenario, summary).into_iter().collect(),
         ),
-        picture("spread", "spread over agents", SPREAD, spread),
-        picture(
+        (
+            "spread",
+            "spread over agents",
+            SPREAD,
+            charts::spreads(summary, scenario.objective.regret_name()),
+        ),
+        (
             "clipping",
             "clipped vectors (not releasable)",
             CLIPPING,
-            one(charts::clipping(summary)),
+            charts::clipping(summary).into_iter().collect(),
         ),
-        picture(
+        (
             "faults",
             "faults by round (not releasable)",
             FAULTS,
-            one(charts::faults(&record.results)),
+            charts::faults(&record.results).into_iter().collect(),
         ),
     ];
-    found.retain(|picture| !picture.charts.is_empty());
     found
+        .into_iter()
+        .filter(|(.., charts)| !charts.is_empty())
+        .map(|(name, title, text, charts)| Picture {
+            name: name.to_owned(),
+            title: format!("{}: {title}", scenario.name),
+            text: text.to_owned(),
+            charts,
+            ruler: None,
+        })
+        .collect()
 }
 
 const LOSS: &str = "ε of the first releases of a private method, by privacy-loss distributions; zero-out neighbours.";

@@ -9,6 +9,7 @@ use sordino_experiment::progress::log::note;
 use sordino_host::files::write_privately;
 use sordino_host::prior::PriorFile;
 
+use super::folder::failed;
 use crate::cli::prior::file::{is_address, named as read};
 use sordino_experiment::command_line::error::CliError;
 
@@ -49,7 +50,6 @@ pub fn keep(named: &str, file: &PriorFile, folder: &Path) -> Result<(), CliError
 /// **Errors**: those of the system.
 pub fn same_command(command: &str, known: usize, folder: &Path) -> Result<(), CliError> {
     let path = folder.join(COMMAND);
-    let failed = |error| CliError::failure(format!("{}: {error}", path.display()));
     match read_to_string_bounded(&path, COMMAND_MAX) {
         Ok(before) if before == command => return Ok(()),
         Ok(_) if known > 0 => note(&format!(
@@ -58,7 +58,7 @@ pub fn same_command(command: &str, known: usize, folder: &Path) -> Result<(), Cl
         )),
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(&path, error)),
     }
     // A command line may hold a password.
     write_privately(&path, command.as_bytes()).map_err(CliError::failure)

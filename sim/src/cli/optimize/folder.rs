@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sordino_experiment::files::{FolderLock, read_to_string_bounded, write_atomically};
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Event, Head, Search};
-use sordino_host::space::BYTES_MAX;
+use sordino_host::space::{BYTES_MAX, Point};
 
 use super::picture::{self, so_far};
 use sordino_experiment::command_line::error::CliError;
@@ -39,8 +39,7 @@ impl Folder {
         resume: bool,
     ) -> Result<(Self, Search), CliError> {
         let shown = path.display();
-        let failed = |error: std::io::Error| CliError::failure(format!("{shown}: {error}"));
-        fs::create_dir_all(path).map_err(failed)?;
+        fs::create_dir_all(path).map_err(|error| failed(path, error))?;
         let lock = FolderLock::take(path).map_err(CliError::failure)?;
         let place = path.join(STORE);
         let text = if place.exists() {
@@ -89,12 +88,12 @@ impl Folder {
             .truncate(false)
             .write(true)
             .open(&place)
-            .map_err(failed)?;
+            .map_err(|error| failed(path, error))?;
         // Half a line of a process that was killed is written over.
         store
             .set_len(text.len() as u64)
             .and_then(|()| store.seek(SeekFrom::End(0)))
-            .map_err(failed)?;
+            .map_err(|error| failed(path, error))?;
         let mut folder = Folder {
             path: path.to_owned(),
             store,
@@ -121,9 +120,7 @@ impl Folder {
             .store
             .write_all(line.as_bytes())
             .and_then(|()| self.store.sync_data());
-        written.map_err(|error| {
-            CliError::failure(format!("{}: {error}", self.path.join(STORE).display()))
-        })
+        written.map_err(|error| failed(&self.path.join(STORE), error))
     }
 
     /// Writes `best.json`, `history.csv` and the picture anew.
@@ -139,11 +136,15 @@ impl Folder {
         }
         for (name, text) in files {
             let path = self.path.join(name);
-            write_atomically(&path, text.as_bytes())
-                .map_err(|error| CliError::failure(format!("{}: {error}", path.display())))?;
+            write_atomically(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
         }
         Ok(())
     }
+}
+
+/// What the system refused about a file or a folder.
+pub(super) fn failed(path: &Path, error: std::io::Error) -> CliError {
+    CliError::failure(format!("{}: {error}", path.display()))
 }
 
 /// The store up to its last whole line.
@@ -155,11 +156,22 @@ fn whole_lines(path: &Path) -> Result<String, CliError> {
     Ok(text)
 }
 
+/// A point with its value, as JSON.
+fn pair((point, value): (Point, f64)) -> Value {
+    json!({"point": Value::Object(point), "value": value})
+}
+
+/// A value of a parameter, as a field of a table.
+fn field(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
 /// All that was learned, as one JSON object.
 ///
 /// **Errors**: the surrogate's.
 pub fn result(search: &Search, value: Option<&str>) -> Result<Value, CliError> {
-    let pair = |(point, value)| json!({"point": Value::Object(point), "value": value});
     let recommended = search.recommend().map_err(CliError::failure)?;
     Ok(json!({
         "best": search.best().map(pair),
@@ -191,14 +203,9 @@ fn history(search: &Search) -> String {
         .collect();
     let mut text = sordino_experiment::world::rows::line(&header);
     for (place, (point, value, best)) in so_far(search).into_iter().enumerate() {
-        let shown = |value: &Value| {
-            value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned)
-        };
         let inputs = search.head().space.parameters().iter();
         let inputs =
-            inputs.map(|parameter| point.get(&parameter.name).map(shown).unwrap_or_default());
+            inputs.map(|parameter| point.get(&parameter.name).map(field).unwrap_or_default());
         let fields: Vec<String> = [(place + 1).to_string()]
             .into_iter()
             .chain(inputs)

@@ -355,16 +355,16 @@ fn commands(count: usize) -> String {
 
 /// A point as people read it.
 fn shown(point: &Point) -> String {
-    let value = |value: &Value| match (value.as_f64(), value.as_str()) {
-        (Some(x), _) if x.fract() != 0.0 => significant(x, 4),
-        (_, Some(text)) => text.to_owned(),
-        _ => value.to_string(),
-    };
-    point
-        .iter()
-        .map(|(name, of)| format!("{name} = {}", value(of)))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let mut parts = Vec::new();
+    for (name, value) in point {
+        let value = match (value.as_f64(), value.as_str()) {
+            (Some(x), _) if x.fract() != 0.0 => significant(x, 4),
+            (_, Some(text)) => text.to_owned(),
+            _ => value.to_string(),
+        };
+        parts.push(format!("{name} = {value}"));
+    }
+    parts.join(", ")
 }
 
 /// Runs the command for one point, again if it fails; nothing if the run is stopped.

@@ -6,19 +6,17 @@ use sordino_host::space::{Goal, Point as Setting};
 use sordino_report::chart::{Chart, Curve, Point, Scale};
 use sordino_report::figure::{compose, scale};
 
+/// Where the evaluation at this place of the list is drawn: the first at one.
+fn at(place: usize) -> f64 {
+    place as f64 + 1.0
+}
+
 /// The picture as SVG; nothing before the first value.
 pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
     let all = so_far(search);
     let (_, _, best) = all.last()?;
     let name = value.unwrap_or("value");
     let goal = search.head().goal;
-    let curve = |class, label: &str, note: String, points| Curve {
-        class,
-        label: label.into(),
-        note,
-        points,
-    };
-    let at = |place: usize| place as f64 + 1.0;
     let values = all
         .iter()
         .enumerate()
@@ -32,8 +30,18 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
         steps.push(Point::bare(at(place), *known));
     }
     let curves = vec![
-        curve("ash", "each value", String::new(), values),
-        curve("blue", "best so far", significant(*best, 4), steps),
+        Curve {
+            class: "ash",
+            label: "each value".into(),
+            note: String::new(),
+            points: values,
+        },
+        Curve {
+            class: "blue",
+            label: "best so far".into(),
+            note: significant(*best, 4),
+            points: steps,
+        },
     ];
     let low = all.iter().map(|told| told.1).fold(f64::INFINITY, f64::min);
     let high = all

@@ -7,7 +7,7 @@ use sordino_core::optimizer::CANDIDATES_MAX;
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
 use sordino_experiment::text::significant_up;
 use sordino_host::prior::{PriorFile, points};
-use sordino_host::space::{Goal, Parameter, Values};
+use sordino_host::space::{Goal, Values};
 use sordino_host::text::commented;
 
 use super::file::OfFile;
@@ -180,6 +180,11 @@ fn numbers(list: &[f32]) -> String {
     out
 }
 
+/// The same in C, of type `float`.
+fn floats(list: &[f32]) -> String {
+    numbers(list).replace(',', "f,")
+}
+
 fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     let mut out = String::new();
     facts(file, dim)
@@ -236,7 +241,7 @@ fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     ));
     let mut members = String::new();
     for (name, list) in lists {
-        let text = numbers(list).replace(',', "f,");
+        let text = floats(list);
         let len = list.len();
         out.push_str(&format!(
             "static const float SORDINO_PRIOR_{name}_OF[{len}] = {{\n{text}}};\n"
@@ -315,13 +320,15 @@ impl Candidates {
             .map(|x| x as f32)
             .collect();
         let numbers = list.iter().flatten().map(|x| *x as f32).collect();
-        let shown = |parameter: &Parameter| match &parameter.values {
-            Values::Choices { .. } => format!("{} (0 is the first choice)", parameter.name),
-            Values::Number { .. } => parameter.name.clone(),
-        };
-        let names = parameters.iter().map(shown).collect::<Vec<_>>().join(", ");
+        let names: Vec<String> = parameters
+            .iter()
+            .map(|parameter| match &parameter.values {
+                Values::Choices { .. } => format!("{} (0 is the first choice)", parameter.name),
+                Values::Number { .. } => parameter.name.clone(),
+            })
+            .collect();
         Ok(Candidates {
-            names: commented(&names),
+            names: commented(&names.join(", ")),
             count: list.len(),
             coordinates,
             numbers,
@@ -354,16 +361,15 @@ impl Candidates {
             coordinates,
             numbers: own,
         } = self;
-        let list = |list: &[f32]| numbers(list).replace(',', "f,");
         format!(
             "#define SORDINO_PRIOR_CANDIDATES {count}\n/* What sordino_newcomer_open chooses from. */\nstatic const float \
              SORDINO_PRIOR_CANDIDATES_OF[{}] = {{\n{}}};\n/* The same points in numbers of the parameters, {} each: {names}. \
              */\nstatic const float SORDINO_PRIOR_POINTS_OF[{}] = {{\n{}}};\n",
             coordinates.len(),
-            list(coordinates),
+            floats(coordinates),
             own.len() / count.max(&1),
             own.len(),
-            list(own)
+            floats(own)
         )
     }
 }

@@ -28,9 +28,12 @@ struct Along<'a> {
 pub fn along_parameters(file: &PriorFile) -> Result<String, CliError> {
     let label = &file.label;
     let curves = curves(file)?;
-    let all = || curves.iter().flat_map(|along| &along.points);
-    let low = all().map(|point| point.low).fold(f64::INFINITY, f64::min);
-    let high = all()
+    let all = curves.iter().flat_map(|along| &along.points);
+    let low = all
+        .clone()
+        .map(|point| point.low)
+        .fold(f64::INFINITY, f64::min);
+    let high = all
         .map(|point| point.high)
         .fold(f64::NEG_INFINITY, f64::max);
     let edge = 0.05 * (high - low).max(1e-9);
@@ -72,16 +75,14 @@ fn curves(file: &PriorFile) -> Result<Vec<Along<'_>>, CliError> {
     let label = &file.label;
     let guide = Guide::new(file, &label.space, label.goal).map_err(CliError::input)?;
     let space = label.space.core().map_err(CliError::input)?;
-    let at = |index: u32| {
-        (0..space.dim())
-            .map(|axis| {
-                space
-                    .from_unit(axis, coordinate::<f64>(index, axis, 0))
-                    .unwrap_or(0.0)
-            })
-            .collect()
-    };
-    let points: Vec<Vec<f64>> = (0..POINTS).map(at).collect();
+    let mut points: Vec<Vec<f64>> = Vec::new();
+    for index in 0..POINTS {
+        let numbers = (0..space.dim()).map(|axis| {
+            let unit = coordinate::<f64>(index, axis, 0);
+            space.from_unit(axis, unit).unwrap_or(0.0)
+        });
+        points.push(numbers.collect());
+    }
     let means = guide.believed(&points).map_err(CliError::input)?;
     let best = (0..points.len())
         .max_by(|a, b| means[*a].mean.total_cmp(&means[*b].mean))
@@ -127,6 +128,15 @@ fn curves(file: &PriorFile) -> Result<Vec<Along<'_>>, CliError> {
     Ok(curves)
 }
 
+/// Ticks with the names of choices.
+fn words(points: &[Point], choices: &[Value]) -> Vec<(f64, String)> {
+    points
+        .iter()
+        .zip(choices)
+        .map(|(point, choice)| (point.x, choice.to_string().replace('"', "")))
+        .collect()
+}
+
 /// The panel of one parameter.
 fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
     let name = &along.parameter.name;
@@ -141,27 +151,18 @@ fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
     let fifths = (0..5).map(|tick| from + (to - from) * f64::from(tick) / 4.0);
     let ruler = match &along.parameter.values {
         // Places without an order: points that nothing connects, each with its name.
-        Values::Choices { choices, ordered } if !ordered => {
-            let word =
-                |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
-            let ticks = along.points.iter().zip(choices).map(word).collect();
-            Ruler {
-                from: from - 0.5,
-                to: to + 0.5,
-                ticks,
-                points: Points::Apart,
-            }
-        }
-        Values::Choices { choices, .. } => {
-            let word =
-                |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
-            Ruler {
-                from,
-                to,
-                ticks: along.points.iter().zip(choices).map(word).collect(),
-                points: Points::Band,
-            }
-        }
+        Values::Choices { choices, ordered } if !ordered => Ruler {
+            from: from - 0.5,
+            to: to + 0.5,
+            ticks: words(&along.points, choices),
+            points: Points::Apart,
+        },
+        Values::Choices { choices, .. } => Ruler {
+            from,
+            to,
+            ticks: words(&along.points, choices),
+            points: Points::Band,
+        },
         Values::Number {
             integer: true,
             log: false,
@@ -177,16 +178,14 @@ fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
             }
         }
         Values::Number { .. } => {
-            let told = |x: f64| {
-                (
-                    x,
-                    significant(if logarithmic { 10f64.powf(x) } else { x }, 2),
-                )
-            };
+            let ticks = fifths.map(|x| {
+                let number = if logarithmic { 10f64.powf(x) } else { x };
+                (x, significant(number, 2))
+            });
             Ruler {
                 from,
                 to,
-                ticks: fifths.map(told).collect(),
+                ticks: ticks.collect(),
                 points: Points::Band,
             }
         }

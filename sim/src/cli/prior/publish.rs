@@ -1,6 +1,7 @@
 //! `sordino prior publish`.
 
 use std::cmp::Ordering;
+use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -104,11 +105,9 @@ fn delta(text: &str) -> Result<f64, String> {
 
 /// Reads, checks, charges, releases, writes.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let input = |why: String| CliError::input(format!("{why}; {NOTHING}"));
-    let text_of_space =
-        read_text(&arguments.space, BYTES_MAX).map_err(|error| input(error.to_string()))?;
-    let file = SpaceFile::parse(&arguments.space.display().to_string(), &text_of_space)
-        .map_err(|error| input(error.to_string()))?;
+    let text_of_space = read_text(&arguments.space, BYTES_MAX).map_err(input)?;
+    let file =
+        SpaceFile::parse(&arguments.space.display().to_string(), &text_of_space).map_err(input)?;
     let Some(goal) = file.goal else {
         let path = arguments.space.display();
         return Err(input(format!(
@@ -238,6 +237,11 @@ fn saved(file: &PriorFile, out: &Path) -> Result<(), CliError> {
     )))
 }
 
+/// Wrong input, found before anything was charged.
+fn input(why: impl Display) -> CliError {
+    CliError::input(format!("{why}; {NOTHING}"))
+}
+
 /// An error of the library as one of this command: input unless something was charged.
 fn told(error: PublishError) -> CliError {
     match error {
@@ -259,6 +263,11 @@ fn begun(error: PublishError) -> CliError {
     ))
 }
 
+/// Whether two paths name the same place.
+fn is_same(a: &Path, b: &Path) -> bool {
+    std::path::absolute(a).ok() == std::path::absolute(b).ok()
+}
+
 /// Refuses a file that is there, so that an older release that was paid for stays.
 fn new_file(arguments: &Arguments) -> Result<(), String> {
     let path = &arguments.out;
@@ -271,8 +280,8 @@ fn new_file(arguments: &Arguments) -> Result<(), String> {
             path.display()
         ));
     }
-    let same = |other: &Path| std::path::absolute(other).ok() == std::path::absolute(path).ok();
-    if same(arguments.ledger.path()) || arguments.sign.as_deref().is_some_and(same) {
+    let kept = [Some(arguments.ledger.path()), arguments.sign.as_deref()];
+    if kept.into_iter().flatten().any(|kept| is_same(kept, path)) {
         return Err(format!(
             "--out {}: is the ledger or the key",
             path.display()

@@ -19,15 +19,14 @@ const COLUMNS: [&str; 2] = ["study", "value"];
 ///
 /// **Errors**: one line with file, line, column, what was found and what is admissible.
 pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
-    let shown = path.display();
-    let refuse = |what: String| CliError::input(format!("{shown}{what}; nothing was published"));
-    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| refuse(format!(": {error}")))?;
+    let bytes =
+        read_bounded(path, BYTES_MAX).map_err(|error| refused(path, &format!(": {error}")))?;
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .from_reader(&bytes[..]);
     let header = reader
         .headers()
-        .map_err(|error| refuse(format!(": {error}")))?
+        .map_err(|error| refused(path, &format!(": {error}")))?
         .clone();
     let names: Vec<&str> = space
         .parameters()
@@ -37,31 +36,21 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         .collect();
     if let Some(name) = header.iter().find(|name| !names.contains(name)) {
         let hint = sordino_host::text::did_you_mean(name, &names);
-        return Err(refuse(format!(
-            ":1: unknown column `{name}`{hint}; admissible: {}",
-            names.join(", ")
-        )));
+        let admissible = names.join(", ");
+        let what = format!(":1: unknown column `{name}`{hint}; admissible: {admissible}");
+        return Err(refused(path, &what));
     }
-    let place = |name: &str| {
-        let found = header.iter().position(|column| column == name);
-        found.ok_or_else(|| {
-            refuse(format!(
-                ":1: no column `{name}`; admissible: {}",
-                names.join(", ")
-            ))
-        })
-    };
-    let of_study = place("study")?;
-    let of_value = place("value")?;
+    let of_study = place(path, &header, &names, "study")?;
+    let of_value = place(path, &header, &names, "value")?;
     let of_parameters = space
         .parameters()
         .iter()
-        .map(|parameter| place(&parameter.name))
+        .map(|parameter| place(path, &header, &names, &parameter.name))
         .collect::<Result<Vec<_>, _>>()?;
     let mut studies: Vec<Study> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for record in reader.records() {
-        let record = record.map_err(|error| refuse(format!(": {error}")))?;
+        let record = record.map_err(|error| refused(path, &format!(": {error}")))?;
         let line = record
             .position()
             .map_or(0, |place| line_at(&bytes, place.byte()));
@@ -72,22 +61,20 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         }
         let numbers = space
             .numbers(&Value::Object(point))
-            .map_err(|error| refuse(format!(":{line}: {error}")))?;
+            .map_err(|error| refused(path, &format!(":{line}: {error}")))?;
         let value = field(of_value)
             .parse::<f64>()
             .ok()
             .filter(|value| value.is_finite())
             .ok_or_else(|| {
-                refuse(format!(
-                    ":{line}: `value` is {:?}; admissible: a finite number",
-                    field(of_value)
-                ))
+                let found = field(of_value);
+                let what = format!(":{line}: `value` is {found:?}; admissible: a finite number");
+                refused(path, &what)
             })?;
         let name = field(of_study);
         if name.is_empty() {
-            return Err(refuse(format!(
-                ":{line}: `study` is empty; admissible: the name of a study"
-            )));
+            let what = format!(":{line}: `study` is empty; admissible: the name of a study");
+            return Err(refused(path, &what));
         }
         let place = *places.entry(name.to_owned()).or_insert_with(|| {
             studies.push(Study {
@@ -99,6 +86,27 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         studies[place].values.push((numbers, value));
     }
     Ok(studies)
+}
+
+/// The error of a table: its path, then what is wrong.
+fn refused(path: &Path, what: &str) -> CliError {
+    let shown = path.display();
+    CliError::input(format!("{shown}{what}; nothing was published"))
+}
+
+/// Place of a column, one of the admissible `names`.
+fn place(
+    path: &Path,
+    header: &csv::StringRecord,
+    names: &[&str],
+    name: &str,
+) -> Result<usize, CliError> {
+    let found = header.iter().position(|column| column == name);
+    found.ok_or_else(|| {
+        let admissible = names.join(", ");
+        let what = format!(":1: no column `{name}`; admissible: {admissible}");
+        refused(path, &what)
+    })
 }
 
 /// Line of the record that begins here, 1-based. Of files whose lines end with two characters the
@@ -119,17 +127,22 @@ fn line_at(bytes: &[u8], begin: u64) -> usize {
 
 /// The value that a field says: a number, or the choice that is written so.
 fn value_of(parameter: &Parameter, field: &str) -> Value {
-    let text = || Value::from(field);
-    match &parameter.values {
-        Values::Number { .. } => field.parse::<f64>().map_or_else(|_| text(), Value::from),
-        Values::Choices { choices, .. } => {
-            let written = |choice: &&Value| match choice {
-                Value::String(word) => word == field,
-                Value::Bool(truth) => field.parse() == Ok(*truth),
-                other => other.as_f64().is_some_and(|x| field.parse() == Ok(x)),
-            };
-            choices.iter().find(written).cloned().unwrap_or_else(text)
-        }
+    let value = match &parameter.values {
+        Values::Number { .. } => field.parse::<f64>().ok().map(Value::from),
+        Values::Choices { choices, .. } => choices
+            .iter()
+            .find(|choice| is_written(choice, field))
+            .cloned(),
+    };
+    value.unwrap_or_else(|| Value::from(field))
+}
+
+/// Whether a field says this choice.
+fn is_written(choice: &Value, field: &str) -> bool {
+    match choice {
+        Value::String(word) => word == field,
+        Value::Bool(truth) => field.parse() == Ok(*truth),
+        other => other.as_f64().is_some_and(|x| field.parse() == Ok(x)),
     }
 }
 

@@ -113,7 +113,6 @@ pub struct Answer {
 /// The parameter that is left out: its name, and all three, as (name, q, z, rounds).
 fn search(question: &Question) -> Result<(&'static str, f64, f64, u32), CliError> {
     let target = Target::new(question.epsilon, question.delta).map_err(CliError::input)?;
-    let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
     let solver = question.accountant.solver();
     let Question {
         delta,
@@ -124,19 +123,16 @@ fn search(question: &Question) -> Result<(&'static str, f64, f64, u32), CliError
     } = *question;
     match (sampling_probability, noise_multiplier, rounds) {
         (Some(q), None, Some(rounds)) => {
-            let z = (solver.noise_multiplier)(&target, probability(q)?, rounds)
-                .map_err(CliError::input)?;
+            let probability = SamplingProbability::new(q).map_err(CliError::input)?;
+            let z =
+                (solver.noise_multiplier)(&target, probability, rounds).map_err(CliError::input)?;
             Ok(("noise_multiplier", q, z, rounds))
         }
         (Some(q), Some(z), None) => {
             let event = sampled(q, z);
             let rounds = (solver.rounds)(&target, &event).map_err(CliError::input)?;
             if rounds == 0 {
-                let epsilon = solver
-                    .accountant
-                    .epsilon(&event, 1, delta)
-                    .map_err(CliError::input)?
-                    .epsilon;
+                let epsilon = epsilon(solver.accountant, &event, 1, delta)?;
                 return Err(CliError::input(format!(
                     "the target cannot be met: one release costs epsilon {epsilon}"
                 )));
@@ -153,6 +149,13 @@ fn search(question: &Question) -> Result<(&'static str, f64, f64, u32), CliError
     }
 }
 
+/// ε of so many releases by an accountant.
+fn epsilon(by: Choice, event: &Event, rounds: u32, delta: f64) -> Result<f64, CliError> {
+    by.epsilon(event, rounds, delta)
+        .map(|loss| loss.epsilon)
+        .map_err(CliError::input)
+}
+
 /// Finds the parameter that is left out, and checks what was found with both accountants.
 ///
 /// **Errors**: not exactly two parameters; a target that cannot be met, with the ε that comes
@@ -166,16 +169,10 @@ pub fn find(question: &Question) -> Result<Answer, CliError> {
         ..
     } = *question;
     let event = sampled(sampling_probability, noise_multiplier);
-    let by = |accountant: Choice| {
-        accountant
-            .epsilon(&event, rounds, delta)
-            .map(|loss| loss.epsilon)
-            .map_err(CliError::input)
-    };
-    let epsilon_rdp = by(Choice::Rdp)?;
-    let epsilon_pld = by(Choice::Pld)?;
+    let epsilon_rdp = epsilon(Choice::Rdp, &event, rounds, delta)?;
+    let epsilon_pld = epsilon(Choice::Pld, &event, rounds, delta)?;
     // What is told was checked by another call than the search's.
-    let judged = by(accountant.solver().accountant)?;
+    let judged = epsilon(accountant.solver().accountant, &event, rounds, delta)?;
     if !(judged <= epsilon_target) {
         return Err(CliError::failure(CalibrateError::Unattainable {
             at: noise_multiplier,

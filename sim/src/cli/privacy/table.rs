@@ -101,6 +101,20 @@ struct Row {
     delta: f64,
 }
 
+impl Row {
+    /// Its ε by an accountant, and how good a bound that is.
+    fn epsilon(&self, accountant: Choice) -> Result<(String, &'static str), TableError> {
+        match accountant.epsilon(&sampled(self.q, self.z), self.steps, self.delta) {
+            Ok(loss) => Ok((loss.epsilon.to_string(), loss.quality.name())),
+            Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(("inf".to_owned(), "none")),
+            Err(error) => Err(TableError::Accountant {
+                line: self.line,
+                error,
+            }),
+        }
+    }
+}
+
 /// Reads, answers, writes.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let name = arguments.file.display().to_string();
@@ -130,11 +144,9 @@ fn answer(text: &[u8]) -> Result<String, TableError> {
     let mut rows = Vec::new();
     let mut lines = Lines::new(text);
     for record in reader.records() {
-        let mut line = |position: Option<&csv::Position>| {
-            position.map_or(1, |position| lines.of(position.byte()))
-        };
-        let record = record.map_err(|error| TableError::at(line(error.position()), &error))?;
-        rows.push(row(&record, line(record.position()), places)?);
+        let record =
+            record.map_err(|error| TableError::at(line(&mut lines, error.position()), &error))?;
+        rows.push(row(&record, line(&mut lines, record.position()), places)?);
         records.push(record);
     }
     let losses = rows.par_iter().map(losses).collect::<Result<Vec<_>, _>>()?;
@@ -151,6 +163,11 @@ fn answer(text: &[u8]) -> Result<String, TableError> {
         line: 1,
         what: error.to_string(),
     })
+}
+
+/// Line of a position, 1-based.
+fn line(lines: &mut Lines<'_>, position: Option<&csv::Position>) -> u64 {
+    position.map_or(1, |position| lines.of(position.byte()))
 }
 
 /// Where the columns of [`READ`] are.
@@ -209,20 +226,11 @@ fn row(record: &StringRecord, line: u64, places: [usize; 4]) -> Result<Row, Tabl
 
 /// The fields of [`APPENDED`].
 fn losses(row: &Row) -> Result<[String; 4], TableError> {
-    let event = sampled(row.q, row.z);
-    let epsilon = |accountant: Choice| match accountant.epsilon(&event, row.steps, row.delta) {
-        Ok(loss) => Ok((loss.epsilon.to_string(), loss.quality.name())),
-        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(("inf".to_owned(), "none")),
-        Err(error) => Err(TableError::Accountant {
-            line: row.line,
-            error,
-        }),
-    };
-    let (tight, quality) = epsilon(Choice::Pld)?;
+    let (tight, quality) = row.epsilon(Choice::Pld)?;
     Ok([
-        epsilon(Choice::Rdp)?.0,
+        row.epsilon(Choice::Rdp)?.0,
         tight,
-        epsilon(Choice::Moments)?.0,
+        row.epsilon(Choice::Moments)?.0,
         quality.to_owned(),
     ])
 }

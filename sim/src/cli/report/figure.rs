@@ -114,8 +114,10 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
     } else {
         name
     };
-    let named = |wanted: &str| found.iter().find(|picture| picture.name == wanted);
-    let Some(picture) = named(name).or_else(|| named(also)) else {
+    let picture = [name, also]
+        .into_iter()
+        .find_map(|wanted| found.iter().find(|picture| picture.name == wanted));
+    let Some(picture) = picture else {
         return Err(CliError::input(missing(folder, name, &names)));
     };
     let wanted = picture.clone().only(methods).map_err(|unknown| {
@@ -198,17 +200,21 @@ pub fn save(
     })
 }
 
+/// Whether figures come in this format.
+fn is_of_figure(format: &Format) -> bool {
+    [Format::Svg, Format::Pdf, Format::Png].contains(format)
+}
+
 /// The format that is asked for, or that of the file's ending.
 ///
 /// **Errors**: none of the two is that of a figure, or both are and differ.
 pub fn format(asked: Option<Format>, out: &Path) -> Result<Format, CliError> {
-    let of_figure = |format: &Format| [Format::Svg, Format::Pdf, Format::Png].contains(format);
     let ending = out
         .extension()
         .and_then(|ending| ending.to_str())
         .unwrap_or("");
-    let named = Format::from_str(ending, true).ok().filter(of_figure);
-    if let (Some(asked), Some(named)) = (asked.filter(of_figure), named)
+    let named = Format::from_str(ending, true).ok().filter(is_of_figure);
+    if let (Some(asked), Some(named)) = (asked.filter(is_of_figure), named)
         && asked != named
     {
         return Err(CliError::input(format!(
@@ -216,7 +222,7 @@ pub fn format(asked: Option<Format>, out: &Path) -> Result<Format, CliError> {
             out.display()
         )));
     }
-    asked.or(named).filter(of_figure).ok_or_else(|| {
+    asked.or(named).filter(is_of_figure).ok_or_else(|| {
         CliError::input(format!(
             "{}: a figure is svg, pdf or png; end the file's name so, or say --format",
             out.display()
@@ -241,34 +247,40 @@ fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
     Ok((pictures, few(results.summary.runs as usize)))
 }
 
-/// SVG made PDF or PNG by the program beside this one, or else the one that is found in `PATH`.
-fn converted(svg: &str, kind: &str) -> Result<Vec<u8>, CliError> {
-    let program = beside(PROGRAM);
-    let failed = |error: std::io::Error| match error.kind() {
+/// Why a program makes no picture of this kind.
+fn failed(kind: &str, program: &Path, error: std::io::Error) -> CliError {
+    match error.kind() {
         ErrorKind::NotFound => CliError::failure(format!(
             "{kind} is made by {PROGRAM}, which is neither beside this program nor in PATH; build it with: cargo build \
              --release -p {PROGRAM}; --format svg needs nothing"
         )),
         _ => CliError::failure(format!("{}: {error}", program.display())),
-    };
+    }
+}
+
+/// SVG made PDF or PNG by the program beside this one, or else the one that is found in `PATH`.
+fn converted(svg: &str, kind: &str) -> Result<Vec<u8>, CliError> {
+    let program = beside(PROGRAM);
     let mut child = Command::new(&program)
         .arg(kind)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(failed)?;
+        .map_err(|error| failed(kind, &program, error))?;
     // It reads all before it writes; what it says if it stops reading is in its standard error.
     let sent = child
         .stdin
         .take()
         .map_or(Ok(()), |mut input| input.write_all(svg.as_bytes()));
-    let output = child.wait_with_output().map_err(failed)?;
+    let output = child
+        .wait_with_output()
+        .map_err(|error| failed(kind, &program, error))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(CliError::failure(said.trim().to_owned()));
     }
-    sent.map_err(failed)?;
+    sent.map_err(|error| failed(kind, &program, error))?;
     Ok(output.stdout)
 }
 

@@ -59,12 +59,6 @@ pub struct Arguments {
 
 /// Reads the folder, checks it, writes what is asked for.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let only = |given: bool, name: &str, wants: &str| match given {
-        true => Err(CliError::input(format!(
-            "{name} is for {wants}; without it the whole page is written"
-        ))),
-        false => Ok(()),
-    };
     whole(&arguments.folder)?;
     let methods = &arguments.methods[..];
     let out = arguments.out.as_deref();
@@ -99,6 +93,16 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             only(arguments.sheet.axis.is_some(), "--axis", "--figure")?;
             page(&arguments.folder)
         }
+    }
+}
+
+/// Refuses an option that is given where only these have a use for it.
+fn only(given: bool, name: &str, wants: &str) -> Result<(), CliError> {
+    match given {
+        true => Err(CliError::input(format!(
+            "{name} is for {wants}; without it the whole page is written"
+        ))),
+        false => Ok(()),
     }
 }
 

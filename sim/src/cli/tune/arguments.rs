@@ -123,8 +123,12 @@ fn seconds(text: &str) -> Result<f64, String> {
     in_range(text, 0.01, 1e7, "a number of seconds from 0.01 to 1e7")
 }
 
+/// A number that an end of a range may be.
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|x| x.abs() <= 1e12)
+}
+
 fn range(text: &str) -> Result<(f64, f64), String> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.abs() <= 1e12);
     let pair = match text.split_once(',') {
         Some((low, high)) => number(low).zip(number(high)),
         None => number(text).map(|high| (0.0, high)),

@@ -72,18 +72,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         show_errors: arguments.show_errors,
         jobs: arguments.jobs.into(),
     };
-    let told = |done: usize, failure: Option<&Failure>| {
+    let outcomes = plan.evaluate(&stop, &|done, failure| {
         // Which one failed and how may depend on a record: by default the line is that of a
         // success.
-        let told = failure
-            .filter(|_| arguments.show_errors)
-            .map(|failure| format!("; this one {failure}"));
-        eprintln!(
-            "{done} of {count} candidates evaluated{}",
-            told.unwrap_or_default()
-        );
-    };
-    let outcomes = plan.evaluate(&stop, &told).map_err(|_| {
+        progress(done, count, failure.filter(|_| arguments.show_errors));
+    });
+    let outcomes = outcomes.map_err(|_| {
         CliError::failure(
             "interrupted: every command was ended, nothing was charged and nothing is released; run the same command \
              again to begin again",
@@ -127,6 +121,15 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
 }
 
+/// Says how many candidates are evaluated, and how the last one failed.
+fn progress(done: usize, count: u32, failure: Option<&Failure>) {
+    let how = failure.map(|failure| format!("; this one {failure}"));
+    eprintln!(
+        "{done} of {count} candidates evaluated{}",
+        how.unwrap_or_default()
+    );
+}
+
 /// The arguments with the goal of the space file, which may say it in the place of `--minimize`.
 ///
 /// **Errors**: both say something, and it is not the same.
@@ -152,12 +155,13 @@ fn release<S: NoiseSource>(
     ledger: &mut Ledger,
     source: &mut S,
 ) -> Result<PublisherOutput<S::Provenance>, CliError> {
-    let nothing = |error: LedgerError| CliError::failure(format!("{error}; nothing is released"));
     let receipt = match publisher
         .handle(PublisherInput::Close, source)
         .map_err(CliError::failure)?
     {
-        PublisherOutput::Charge(charge) => ledger.append(charge).map_err(nothing)?,
+        PublisherOutput::Charge(charge) => ledger
+            .append(charge)
+            .map_err(|error| CliError::failure(format!("{error}; nothing is released")))?,
         _ => {
             return Err(CliError::failure(
                 "a candidate failed: by the public rule nothing is released and nothing was charged; --show-errors says \
@@ -204,12 +208,14 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
         delta: DELTA_MAX,
     };
     const NOTHING: &str = "nothing was run";
-    let refused = |error| refused(error, NOTHING);
     let mut ledger = arguments.ledger.open(&terms, events, NOTHING)?;
     match ledger.admits(events) {
         Ok(()) => Ok(ledger),
         Err(LedgerError::OverBudget { epsilon_max, .. }) => {
-            let spent = ledger.spent().map_err(refused)?.epsilon;
+            let spent = ledger
+                .spent()
+                .map_err(|error| refused(error, NOTHING))?
+                .epsilon;
             let cost: f64 = events
                 .iter()
                 .filter_map(loss)
@@ -220,7 +226,7 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
                 arguments.ledger.path().display()
             )))
         }
-        Err(error) => Err(refused(error)),
+        Err(error) => Err(refused(error, NOTHING)),
     }
 }
 
