@@ -69,18 +69,12 @@ pub fn worst_case(scenario: &OutputScenario, epsilon: f64) -> Result<WorstCase, 
 ///
 /// **Errors**: as [`worst_case`].
 pub fn worst_case_delta(scenario: &OutputScenario, epsilon: f64) -> Result<f64, ModelError> {
-    let delta = |event: &Event| {
-        if let Event::ApproximateEpsilon { delta, .. } = event {
-            *delta
-        } else {
-            0.0
-        }
-    };
-    Ok(worst_case(scenario, epsilon)?
-        .events()
-        .iter()
-        .map(delta)
-        .sum())
+    let events = worst_case(scenario, epsilon)?.events();
+    let deltas = events.iter().map(|event| match event {
+        Event::ApproximateEpsilon { delta, .. } => *delta,
+        _ => 0.0,
+    });
+    Ok(deltas.sum())
 }
 
 impl Source {
@@ -133,8 +127,15 @@ impl Source {
 
 /// C = 10^(4u − 2), γ = 10^(4v − 3).
 fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
-    let power = |x: f64| Scalar::exp(x * std::f64::consts::LN_10);
-    (power(4.0 * point[0] - 2.0), power(4.0 * point[1] - 3.0))
+    (
+        power_of_ten(4.0 * point[0] - 2.0),
+        power_of_ten(4.0 * point[1] - 3.0),
+    )
+}
+
+/// 10ˣ, the same bits on every platform.
+fn power_of_ten(x: f64) -> f64 {
+    Scalar::exp(x * std::f64::consts::LN_10)
 }
 
 fn wines(wine: &WineTuning, points: &[f64], run: RunSeed) -> Problem {
