@@ -3,8 +3,7 @@
 use sordino_experiment::record::Explanation;
 use sordino_experiment::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
 
-use super::compares;
-use super::problem::worst_case_delta;
+use super::problem::{compares, worst_case_delta};
 
 /// What no method protects.
 const NOT_PROTECTED: &[&str] = &[

@@ -21,18 +21,13 @@ use sordino_experiment::journal::Journal;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, Record};
 use sordino_experiment::scenario::Head;
-use sordino_experiment::scenario::output::{OutputMethod, OutputScenario};
+use sordino_experiment::scenario::output::OutputScenario;
 use sordino_report::read::RunFiles;
 use sordino_report::results::Results;
 use sordino_report::view::View;
 
 use super::contract::{Model, ModelError, Options, TrustModel};
 use super::jobs;
-
-/// Whether a method is among those that the scenario compares.
-fn compares(scenario: &OutputScenario, method: OutputMethod) -> bool {
-    scenario.release.methods.contains(&method)
-}
 
 /// One party tunes on its own data and publishes the result.
 pub const TRUST: TrustModel = TrustModel {

@@ -5,7 +5,9 @@ use sordino_core::math::Scalar;
 use sordino_core::output::{FailureRule, Score, ScoreScale, WorstCase};
 use sordino_core::privacy::{Epsilon, Event};
 use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_experiment::scenario::output::{OutputObjective, OutputScenario, WineTuning};
+use sordino_experiment::scenario::output::{
+    OutputMethod, OutputObjective, OutputScenario, WineTuning,
+};
 use sordino_experiment::scenario::{GpSampleConfig, KernelConfig};
 use sordino_experiment::world::gp_sample::{GpSamples, grid};
 use sordino_experiment::world::{Family, tuning, winequality};
@@ -63,6 +65,11 @@ pub fn worst_case(scenario: &OutputScenario, epsilon: f64) -> Result<WorstCase, 
         FailureRule::Abort,
     )
     .map_err(ModelError::input)
+}
+
+/// Whether a method is among those that the scenario compares.
+pub(super) fn compares(scenario: &OutputScenario, method: OutputMethod) -> bool {
+    scenario.release.methods.contains(&method)
 }
 
 /// δ of the default release at this ε, as its two events are charged; they add.

@@ -17,8 +17,7 @@ use sordino_report::rows::number;
 use sordino_report::svg::{Chart, Curve, Point, Points, Ruler, plain};
 use sordino_report::view::{Panels, View};
 
-use super::compares;
-use super::problem::worst_case_delta;
+use super::problem::{compares, worst_case_delta};
 use super::run::{OutputRun, Published};
 
 /// The measures of a method in `summary.json`.

@@ -4,7 +4,7 @@ use sordino_experiment::record::Explanation;
 use sordino_experiment::scenario::outsourced::{Kind, OutsourcedObjective, OutsourcedScenario};
 use sordino_experiment::text::significant;
 
-use super::compares;
+use super::run::compares;
 use super::table::{ends, scale};
 
 /// What leaves the curator, and what it tells.

@@ -25,18 +25,13 @@ use sordino_experiment::journal::Journal;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, Record};
 use sordino_experiment::scenario::Head;
-use sordino_experiment::scenario::outsourced::{Kind, OutsourcedScenario};
+use sordino_experiment::scenario::outsourced::OutsourcedScenario;
 use sordino_report::read::RunFiles;
 use sordino_report::results::Results;
 use sordino_report::view::View;
 
 use super::contract::{Model, ModelError, Options, TrustModel};
 use super::jobs;
-
-/// Whether a method is among those that the scenario compares.
-fn compares(scenario: &OutsourcedScenario, method: Kind) -> bool {
-    scenario.modeler.methods.contains(&method)
-}
 
 /// A curator holds the inputs; the party that optimises sees a projection of them.
 pub const TRUST: TrustModel = TrustModel {

@@ -25,9 +25,8 @@ use sordino_report::rows::number;
 use sordino_report::svg::{Curve, Point};
 use sordino_report::view::{Panels, View};
 
-use super::compares;
 use super::machines::mechanism;
-use super::run::{Compared, OutsourcedRun};
+use super::run::{Compared, OutsourcedRun, compares};
 use super::table::Source;
 use crate::contract::ModelError;
 

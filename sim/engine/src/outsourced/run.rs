@@ -11,6 +11,11 @@ use super::table::Source;
 use crate::contract::{ModelError, Options};
 use crate::jobs;
 
+/// Whether a method is among those that the scenario compares.
+pub(super) fn compares(scenario: &OutsourcedScenario, method: Kind) -> bool {
+    scenario.modeler.methods.contains(&method)
+}
+
 /// A method of a scenario: the paper's projection counts once for each r.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
