@@ -57,11 +57,12 @@ impl FromStr for Part {
     type Err = NoPart;
 
     fn from_str(text: &str) -> Result<Self, NoPart> {
-        let refused = || NoPart(sordino_experiment::text::Quoted(text).to_string());
-        let (number, of) = text.split_once('/').ok_or_else(refused)?;
-        match (number.trim().parse(), of.trim().parse()) {
-            (Ok(number), Ok(of)) => Part::new(number, of),
-            _ => Err(refused()),
+        let numbers = text
+            .split_once('/')
+            .and_then(|(number, of)| Some((number.trim().parse().ok()?, of.trim().parse().ok()?)));
+        match numbers {
+            Some((number, of)) => Part::new(number, of),
+            None => Err(NoPart(sordino_experiment::text::Quoted(text).to_string())),
         }
     }
 }

@@ -71,6 +71,16 @@ pub enum LockError {
     },
 }
 
+impl LockError {
+    /// The system's refusal, with the path of the file.
+    fn io(path: &Path, error: io::Error) -> Self {
+        LockError::Io {
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
 /// The right to write into a folder, held until this value is dropped or the process ends, however
 /// it ends.
 ///
@@ -90,17 +100,13 @@ impl FolderLock {
     /// **Errors**: [`LockError::Held`] if another process has it still after a second.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK);
-        let refused = |error| LockError::Io {
-            path: path.clone(),
-            error,
-        };
         loop {
             let file = OpenOptions::new()
                 .create(true)
                 .truncate(false)
                 .write(true)
                 .open(&path)
-                .map_err(refused)?;
+                .map_err(|error| LockError::io(&path, error))?;
             match files::lock(&file, LOCK_WAIT) {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -111,11 +117,11 @@ impl FolderLock {
                     });
                 }
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
-                Err(TryLockError::Error(error)) => return Err(refused(error)),
+                Err(TryLockError::Error(error)) => return Err(LockError::io(&path, error)),
             }
             // Whoever held it before has removed the file between our opening and locking it: not
             // the one others see.
-            if is_at(&file, &path).map_err(refused)? {
+            if is_at(&file, &path).map_err(|error| LockError::io(&path, error))? {
                 let _ = file.set_len(0).and_then(|()| {
                     (&file).write_all(format!("process {}\n", std::process::id()).as_bytes())
                 });
@@ -123,10 +129,7 @@ impl FolderLock {
                 // What a writer that was killed had not finished.
                 return match files::remove_leftovers(folder) {
                     Ok(()) => Ok(taken),
-                    Err(error) => Err(LockError::Io {
-                        path: folder.to_owned(),
-                        error: error.into(),
-                    }),
+                    Err(error) => Err(LockError::io(folder, error.into())),
                 };
             }
         }

@@ -230,14 +230,13 @@ pub fn loss_curve(
     points: u32,
 ) -> Result<Vec<(u32, Option<f64>)>, AccountantError> {
     let steps = points.min(releases).max(1);
-    let count = |i: u32| (u64::from(releases) * u64::from(i) / u64::from(steps)) as u32;
-    let at = |count: u32| {
-        Ok((
-            count,
-            loss_by(&mut PldAccountant::new(), event, count, delta)?,
-        ))
-    };
-    (0..=steps).map(|i| at(count(i))).collect()
+    (0..=steps)
+        .map(|i| {
+            let count = (u64::from(releases) * u64::from(i) / u64::from(steps)) as u32;
+            let epsilon = loss_by(&mut PldAccountant::new(), event, count, delta)?;
+            Ok((count, epsilon))
+        })
+        .collect()
 }
 
 /// ε after `releases`, or after the next larger count of the curve: never below the truth. `None`
@@ -260,14 +259,13 @@ pub fn losses(
 ) -> Result<Vec<(u32, Option<f64>)>, AccountantError> {
     let delta = scenario.privacy.delta;
     if !method.samples() {
-        let after = |made| {
-            let (event, count) = spending(scenario, method, made);
-            Ok((
-                made,
-                loss_by(&mut PldAccountant::new(), &event, count, delta)?,
-            ))
-        };
-        return (0..=releases).map(after).collect();
+        return (0..=releases)
+            .map(|made| {
+                let (event, count) = spending(scenario, method, made);
+                let epsilon = loss_by(&mut PldAccountant::new(), &event, count, delta)?;
+                Ok((made, epsilon))
+            })
+            .collect();
     }
     let event = release_event(scenario.of(method));
     if releases == 0 {
@@ -378,11 +376,6 @@ pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
 /// Whether the releases of two private methods are the same events after the same rounds.
 fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
     let [a, b] = [one, other].map(|method| scenario.of(method));
-    let planned = |of: &Scenario| {
-        of.prior
-            .as_ref()
-            .map(|prior| (prior.plan.releases.clone(), prior.noise_multipliers.clone()))
-    };
     match (one.purse(), other.purse()) {
         (0, 0) => release_event(a) == release_event(b),
         (1, 1) => planned(a) == planned(b),
@@ -390,6 +383,12 @@ fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
         (3, 3) => spending(a, one, CAMPAIGN_RELEASES) == spending(b, other, CAMPAIGN_RELEASES),
         _ => false,
     }
+}
+
+/// Rounds and noise multipliers of the releases of a scenario's federated prior.
+fn planned(scenario: &Scenario) -> Option<(&[u32], &[f64])> {
+    let prior = scenario.prior.as_ref()?;
+    Some((&prior.plan.releases, &prior.noise_multipliers))
 }
 
 /// Column means of rows of equal length.
@@ -430,28 +429,45 @@ pub fn summarize(
         .methods()
         .map(|method| method_summary(scenario, method, results));
     let methods = methods.collect::<Result<Vec<_>, _>>()?;
-    let paid = |group: Vec<Method>| {
-        let of = methods
-            .iter()
-            .filter(|found: &&MethodStatistics| group.contains(&found.method));
+    let mut paid = Vec::new();
+    for group in paid_alike(scenario) {
+        let of = methods.iter().filter(|found| group.contains(&found.method));
         let losses = match of.map(|found| found.releases).max() {
             None | Some(0) => Vec::new(),
             Some(releases) => losses(scenario, group[0], releases)?,
         };
-        Ok(Paid {
+        paid.push(Paid {
             methods: group,
             losses,
-        })
-    };
-    let paid = paid_alike(scenario)
-        .into_iter()
-        .map(paid)
-        .collect::<Result<_, _>>()?;
+        });
+    }
     Ok(Statistics {
         digest: combine(runs.iter()),
         methods,
         paid,
     })
+}
+
+/// Means over runs of one of the three quantiles, at report rounds.
+fn mean_quantiles(runs: &[&MethodRun], which: usize) -> Vec<f64> {
+    let rows: Vec<Vec<f64>> = runs
+        .iter()
+        .map(|run| {
+            run.regret_quantiles
+                .iter()
+                .map(|(_, three)| three[which])
+                .collect()
+        })
+        .collect();
+    column_means(rows.iter().map(Vec::as_slice))
+}
+
+/// The share of a run's uploads that were clipped, by broadcast.
+fn clipped_shares(run: &MethodRun) -> Vec<f64> {
+    let counts = run.clipped.iter().zip(&run.selected);
+    counts
+        .map(|(clipped, selected)| f64::from(*clipped) / f64::from(*selected).max(1.0))
+        .collect()
 }
 
 fn method_summary(
@@ -469,40 +485,24 @@ fn method_summary(
     let curve = (0..rounds)
         .map(|t| Estimate::of(&runs.iter().map(|run| run.regret[t]).collect::<Vec<_>>()))
         .collect();
-    let quantile = |which: usize| {
-        let rows: Vec<Vec<f64>> = runs
-            .iter()
-            .map(|run| {
-                run.regret_quantiles
-                    .iter()
-                    .map(|(_, three)| three[which])
-                    .collect()
-            })
-            .collect();
-        column_means(rows.iter().map(Vec::as_slice))
-    };
-    let low = quantile(0);
-    let middle = quantile(1);
-    let high = quantile(2);
+    let low = mean_quantiles(&runs, 0);
+    let middle = mean_quantiles(&runs, 1);
+    let high = mean_quantiles(&runs, 2);
     let reports = runs
         .first()
         .into_iter()
         .flat_map(|run| &run.regret_quantiles)
         .map(|(round, _)| *round);
     let spread = reports.zip(low.into_iter().zip(middle).zip(high));
-    let clipped = |run: &&MethodRun| -> Vec<f64> {
-        let counts = run.clipped.iter().zip(&run.selected);
-        counts
-            .map(|(clipped, selected)| f64::from(*clipped) / f64::from(*selected).max(1.0))
-            .collect()
-    };
-    let clipped: Vec<Vec<f64>> = runs.iter().map(clipped).collect();
+    let clipped: Vec<Vec<f64>> = runs.iter().map(|run| clipped_shares(run)).collect();
     let releases = runs.iter().map(|run| run.releases).max().unwrap_or(0);
     let losses = match method.guarantee() {
         Guarantee::DifferentialPrivacy => {
             let (event, count) = spending(scenario, method, releases);
-            let loss = |delta| privacy_loss(&event, count, delta);
-            Some([loss(scenario.privacy.delta)?, loss(SMALL_DELTA)?])
+            Some([
+                privacy_loss(&event, count, scenario.privacy.delta)?,
+                privacy_loss(&event, count, SMALL_DELTA)?,
+            ])
         }
         Guarantee::NothingReleased | Guarantee::None | Guarantee::Unclaimed => None,
     };

@@ -241,13 +241,7 @@ impl Summary {
     ///
     /// **Errors**, in words: text that is not a summary, or one of another version.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let version = |text| {
-            serde_json::from_str::<Value>(text)
-                .ok()?
-                .get("version")?
-                .as_u64()
-        };
-        match version(text) {
+        match version_of(text) {
             Some(version) if version == u64::from(SUMMARY_VERSION) => {
                 serde_json::from_str(text).map_err(|error| error.to_string())
             }
@@ -262,6 +256,14 @@ impl Summary {
     pub fn method(&self, name: &str) -> Option<&MethodSummary> {
         self.methods.iter().find(|method| method.name == name)
     }
+}
+
+/// The version that the text of a `summary.json` has, if it has one.
+fn version_of(text: &str) -> Option<u64> {
+    serde_json::from_str::<Value>(text)
+        .ok()?
+        .get("version")?
+        .as_u64()
 }
 
 impl MethodSummary {
@@ -333,19 +335,12 @@ impl<'n> Twins<'n> {
 
     /// Which methods are the same; `None` if all differ.
     pub fn sentence(&self) -> Option<String> {
-        let like = |first: &str| {
-            let names: Vec<&str> = self
-                .0
-                .iter()
-                .filter(|twin| twin.1 == first)
-                .map(|twin| twin.0)
-                .collect();
-            format!("{} as {first}", names.join(", "))
-        };
-        let said: Vec<String> = distinct(self.0.iter().map(|twin| twin.1))
-            .into_iter()
-            .map(like)
-            .collect();
+        let mut said = Vec::new();
+        for first in distinct(self.0.iter().map(|twin| twin.1)) {
+            let twins = self.0.iter().filter(|twin| twin.1 == first);
+            let names: Vec<&str> = twins.map(|twin| twin.0).collect();
+            said.push(format!("{} as {first}", names.join(", ")));
+        }
         (!said.is_empty()).then(|| format!("The same, bit by bit: {}.", said.join("; ")))
     }
 }

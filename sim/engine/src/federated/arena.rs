@@ -264,10 +264,9 @@ impl<T: Scalar, S: State> Arena<T, S> {
         collected: Option<federated::Partial<federated::Wiped<u8>, federated::Wiped<i64>>>,
     ) -> Partial {
         let agents = self.range();
-        let optimum = |agent| method.run.optimum(agent);
         let regrets: Vec<f64> = (agents.start..)
             .zip(&self.best)
-            .map(|(agent, best)| optimum(agent) - best)
+            .map(|(agent, best)| method.run.optimum(agent) - best)
             .collect();
         let pieces = blocks::cut(
             agents.start,

@@ -47,6 +47,11 @@ pub struct Order<T> {
     pub source: SourceKind,
 }
 
+/// Where one of `parts` nearly equal parts of `all` begins.
+pub(super) fn edge(all: u32, part: u32, parts: u32) -> u32 {
+    (u64::from(all) * u64::from(part) / u64::from(parts)) as u32
+}
+
 /// What a member answers.
 pub struct Partial {
     /// Agents that the answer is about.

@@ -200,6 +200,11 @@ pub fn prior_factor_within(
     }
 }
 
+/// The numbers in double precision, which holds those of every format.
+pub(super) fn wide<T: Scalar>(numbers: &[T]) -> Vec<f64> {
+    numbers.iter().map(|x| x.to_f64()).collect()
+}
+
 /// ε after each number of releases.
 type Losses = Vec<(u32, Option<f64>)>;
 
@@ -211,10 +216,10 @@ fn private_losses(
 ) -> Result<[Losses; Method::PURSES], DriverError> {
     let mut all = [const { Losses::new() }; Method::PURSES];
     for (purse, found) in all.iter_mut().enumerate() {
-        let private = |method: &Method| {
+        let method = methods.iter().copied().find(|method| {
             method.guarantee() == Guarantee::DifferentialPrivacy && method.purse() == purse
-        };
-        if let Some(method) = methods.iter().copied().find(private) {
+        });
+        if let Some(method) = method {
             *found = losses(scenario, method, scenario.planned(method))?;
         }
     }

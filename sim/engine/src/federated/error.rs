@@ -220,6 +220,21 @@ pub enum RemoteError {
     Interrupted,
 }
 
+impl RemoteError {
+    /// What stays in its process, why, and what may be asked for instead.
+    pub(super) fn stays(
+        what: impl Into<String>,
+        why: &'static str,
+        admissible: &'static str,
+    ) -> Self {
+        RemoteError::Stays {
+            what: what.into(),
+            why,
+            admissible,
+        }
+    }
+}
+
 impl From<HubError> for RemoteError {
     fn from(error: HubError) -> Self {
         match error {

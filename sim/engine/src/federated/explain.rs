@@ -69,6 +69,16 @@ fn joined(methods: &[Method]) -> String {
         .join(", ")
 }
 
+/// The private methods whose contributions go to one server, or to two.
+fn private_at(scenario: &Scenario, trust: Trust) -> Vec<Method> {
+    let private = scenario
+        .methods()
+        .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy);
+    private
+        .filter(|method| scenario.of(*method).privacy.servers() == trust)
+        .collect()
+}
+
 fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
     let mut said = Vec::new();
     if !private.is_empty() {
@@ -77,18 +87,8 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
              from every reader of the server's broadcasts, whatever else they know.",
             scenario.federation.agents
         ));
-        let of = |two: bool| -> Vec<Method> {
-            let private = scenario
-                .methods()
-                .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy);
-            private
-                .filter(|method| {
-                    (scenario.of(*method).privacy.servers() == Trust::TwoServers) == two
-                })
-                .collect()
-        };
-        let one = of(false);
-        let two = of(true);
+        let one = private_at(scenario, Trust::OneServer);
+        let two = private_at(scenario, Trust::TwoServers);
         if two.is_empty() {
             said.push("Not from the server: it sees the vectors of agents and is trusted.".into());
         } else {
@@ -196,16 +196,14 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
 
 /// The clipping norms of some methods, each once: their ε is the same whatever they are.
 fn norms(scenario: &Scenario, group: &[Method]) -> String {
-    // Six digits tell enough; what is whole stays so.
-    let shown = |norm: f64| {
-        significant(norm, 6)
-            .parse::<f64>()
-            .unwrap_or(norm)
-            .to_string()
-    };
     let mut norms: Vec<String> = group
         .iter()
-        .map(|of| shown(scenario.of(*of).privacy.clipping_norm.value()))
+        .map(|of| {
+            let norm = scenario.of(*of).privacy.clipping_norm.value();
+            // Six digits tell enough; what is whole stays so.
+            let told: f64 = significant(norm, 6).parse().unwrap_or(norm);
+            told.to_string()
+        })
         .collect();
     norms.dedup();
     norms.join(" or ")
@@ -279,11 +277,6 @@ fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String,
         privacy_loss(event, count, delta)?,
         privacy_loss(event, count, SMALL_DELTA)?,
     ];
-    let told = |epsilon: Option<f64>| {
-        epsilon.map_or("no finite ε".to_owned(), |epsilon| {
-            format!("ε = {}", significant(epsilon, 4))
-        })
-    };
     Ok(format!(
         "{names}: between any two things that an agent may have sent, {} at δ = {} and {} at δ = {SMALL_DELTA:e} (there {} \
          against nothing); the best guess whether its contributions were used is right at most {} % of the time.",
@@ -293,6 +286,13 @@ fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String,
         told(small.tight),
         percent_at_most(loss.best_guess)
     ))
+}
+
+/// ε with its value, or the statement that there is none.
+fn told(epsilon: Option<f64>) -> String {
+    epsilon.map_or("no finite ε".to_owned(), |epsilon| {
+        format!("ε = {}", significant(epsilon, 4))
+    })
 }
 
 /// The accountants with their names, and what the report adds about each.

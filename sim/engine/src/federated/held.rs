@@ -110,18 +110,19 @@ impl<'s, T: Scalar> Open<'s, T> {
 
 impl<T: Scalar> Site for Open<'_, T> {
     fn open(&self, task: &Task) -> Result<Box<dyn HeldAgents>, DriverError> {
-        let unknown = || RemoteError::Stays {
-            what: format!("method `{}` in run {}", task.method, task.run + 1),
-            why: "the scenario has no such method or run",
-            admissible: "methods and runs of the scenario",
-        };
         let method = self
             .scenario
             .methods()
             .find(|method| method.name() == task.method);
         let method = method
             .filter(|_| task.run < self.scenario.runs)
-            .ok_or_else(unknown)?;
+            .ok_or_else(|| {
+                RemoteError::stays(
+                    format!("method `{}` in run {}", task.method, task.run + 1),
+                    "the scenario has no such method or run",
+                    "methods and runs of the scenario",
+                )
+            })?;
         let mut kept = self.run.borrow_mut();
         let runs = match kept.take() {
             Some((index, runs)) if index == task.run => runs,
@@ -197,9 +198,13 @@ impl<C: Travels> HeldAgents for Lots<C> {
             .iter_mut()
             .filter_map(|(first, group)| Some((group, *told.get(first)?)))
             .collect();
-        let one = |(group, part): (&mut C, &[u8])| group.advance(&C::order(&common, part)?);
-        let partials: Vec<Result<Partial, DriverError>> =
-            pool.install(|| groups.into_par_iter().with_max_len(1).map(one).collect());
+        let partials: Vec<Result<Partial, DriverError>> = pool.install(|| {
+            groups
+                .into_par_iter()
+                .with_max_len(1)
+                .map(|(group, part)| group.advance(&C::order(&common, part)?))
+                .collect()
+        });
         Ok(answer(partials.into_iter().collect::<Result<_, _>>()?)?)
     }
 

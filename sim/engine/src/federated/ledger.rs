@@ -54,22 +54,21 @@ pub fn joined(journal: &Journal, results: &[MethodRun]) -> Result<String, Driver
     let mut lines: Vec<Stretch> = Vec::new();
     for result in results.iter().filter(|result| result.releases > 0) {
         for stretch in stretches(journal, result)? {
-            let same = |line: &&mut Stretch| {
+            let same = lines.iter_mut().find(|line| {
                 line.method == stretch.method
                     && (line.first_release, line.last_release)
                         == (stretch.first_release, stretch.last_release)
                     && line.terms == stretch.terms
-            };
-            match lines.iter_mut().find(same) {
+            });
+            match same {
                 Some(line) => line.runs.push(result.run),
                 None => lines.push(stretch),
             }
         }
     }
-    let text = |line: &Stretch| serde_json::to_string(line).map(|line| line + "\n");
     lines
         .iter()
-        .map(text)
+        .map(|line| serde_json::to_string(line).map(|line| line + "\n"))
         .collect::<Result<_, _>>()
         .map_err(DriverError::Json)
 }

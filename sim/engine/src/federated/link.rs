@@ -169,16 +169,13 @@ impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
     fn fate(&mut self, agent: u32) -> Fate {
         if self.fate.0 != agent {
             let region = self.method.config.region_of_agent(agent);
-            let fate = |round| {
-                self.method
-                    .faults
-                    .fate(self.method.run.seed, agent, region, round)
-            };
-            let coins = fate(self.coins);
+            let faults = &self.method.faults;
+            let seed = self.method.run.seed;
+            let coins = faults.fate(seed, agent, region, self.coins);
             let absent = if self.presence == self.coins {
                 coins.absent
             } else {
-                fate(self.presence).absent
+                faults.fate(seed, agent, region, self.presence).absent
             };
             self.fate = (agent, Fate { absent, ..coins });
         }

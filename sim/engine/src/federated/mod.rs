@@ -29,9 +29,7 @@ use sordino_experiment::metrics::summarize;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record, stored_name};
 use sordino_experiment::scenario::unused::Unused;
-use sordino_experiment::scenario::{
-    Head, Method, MethodName, ObjectiveConfig, OwnMethod, ScalarKind, Scenario,
-};
+use sordino_experiment::scenario::{Head, Method, ObjectiveConfig, ScalarKind, Scenario};
 use sordino_experiment::world::spread::{self, Spread};
 use sordino_experiment::world::{self, Family, command};
 use sordino_report::chart::Picture;
@@ -157,13 +155,15 @@ impl Model for Scenario {
             .own
             .iter()
             .filter(|own| self.federation.methods.contains(&own.method.named()));
-        let value = |own: &OwnMethod<Scenario>| match own.keys.set.as_ref()?.get(key)? {
-            // As people write it: 2, not 2.0.
-            toml::Value::Float(number) => Some(number.to_string()),
-            other => Some(other.to_string()),
-        };
-        run.filter_map(|own| Some((own.method.name().to_owned(), value(own)?)))
-            .collect()
+        run.filter_map(|own| {
+            let value = match own.keys.set.as_ref()?.get(key)? {
+                // As people write it: 2, not 2.0.
+                toml::Value::Float(number) => number.to_string(),
+                other => other.to_string(),
+            };
+            Some((own.method.name().to_owned(), value))
+        })
+        .collect()
     }
 
     fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
@@ -284,11 +284,11 @@ fn finished(
             .iter()
             .map(move |method| (run, method))
     });
-    let done = |(run, method): (u32, &MethodName)| match &options.journal {
+    let results = jobs.map(|(run, method)| match &options.journal {
         Some(journal) => journal.finished(&stored_name(run, method.name())),
         None => Ok(None),
-    };
-    let results: Option<Vec<MethodRun>> = jobs.map(done).collect::<Result<_, _>>()?;
+    });
+    let results: Option<Vec<MethodRun>> = results.collect::<Result<_, _>>()?;
     if results.is_some() {
         progress.found(scenario.steps());
     }
@@ -410,11 +410,10 @@ fn own_methods(
     run: u32,
 ) -> impl Iterator<Item = Method> {
     let first = u64::from(run) * scenario.methods().count() as u64;
-    let own = move |job: u64| share.is_none_or(|share| share.takes(job));
     scenario
         .methods()
         .zip(first..)
-        .filter(move |(_, job)| own(*job))
+        .filter(move |(_, job)| share.is_none_or(|share| share.takes(*job)))
         .map(|(method, _)| method)
 }
 

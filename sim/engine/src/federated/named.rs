@@ -47,28 +47,26 @@ impl Named {
             .iter()
             .map(|axis| range(&axis.values))
             .collect();
-        let number = |point: &[f64]| match &of_space {
-            Some(inputs) => inputs
-                .iter()
-                .zip(restore(inputs, point))
-                .map(|((_, input), set)| held(input, set))
-                .collect(),
-            None => point
-                .iter()
-                .zip(&ranges)
-                .map(|(u, [low, high])| low + u * (high - low))
-                .collect(),
-        };
-        points.chunks_exact(dim.max(1)).map(number).collect()
+        let points = points.chunks_exact(dim.max(1));
+        points
+            .map(|point| match &of_space {
+                Some(inputs) => inputs
+                    .iter()
+                    .zip(restore(inputs, point))
+                    .map(|((_, input), set)| held(input, set))
+                    .collect(),
+                None => point
+                    .iter()
+                    .zip(&ranges)
+                    .map(|(u, [low, high])| low + u * (high - low))
+                    .collect(),
+            })
+            .collect()
     }
 }
 
 /// The user's own inputs, and which values are better; nothing for functions on a box.
 fn spaced(objective: &ObjectiveConfig) -> Option<(&SpaceConfig, Goal)> {
-    let goal = |goal| match goal {
-        ScenarioGoal::Minimize => Goal::Minimize,
-        ScenarioGoal::Maximize => Goal::Maximize,
-    };
     match objective {
         ObjectiveConfig::Table(config) => Some((&config.space, goal(config.goal))),
         ObjectiveConfig::Command(config) => Some((&config.space, goal(config.goal))),
@@ -77,9 +75,32 @@ fn spaced(objective: &ObjectiveConfig) -> Option<(&SpaceConfig, Goal)> {
     }
 }
 
+/// The goal of a scenario as that of a space.
+fn goal(goal: ScenarioGoal) -> Goal {
+    match goal {
+        ScenarioGoal::Minimize => Goal::Minimize,
+        ScenarioGoal::Maximize => Goal::Maximize,
+    }
+}
+
 /// The axes of functions on a box.
 fn boxed(objective: &ObjectiveConfig) -> Vec<Parameter> {
-    let axis = |name: String, [low, high]: [f64; 2]| Parameter {
+    match objective {
+        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => {
+            vec![
+                number_axis("cost".to_owned(), COST.into()),
+                number_axis("gamma".to_owned(), GAMMA.into()),
+            ]
+        }
+        _ => (1..=objective.dim())
+            .map(|place| number_axis(format!("x{place}"), [0.0, 1.0]))
+            .collect(),
+    }
+}
+
+/// An axis of numbers between these two.
+fn number_axis(name: String, [low, high]: [f64; 2]) -> Parameter {
+    Parameter {
         name,
         values: Values::Number {
             low,
@@ -88,17 +109,6 @@ fn boxed(objective: &ObjectiveConfig) -> Vec<Parameter> {
             integer: false,
         },
         context: false,
-    };
-    match objective {
-        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => {
-            vec![
-                axis("cost".to_owned(), COST.into()),
-                axis("gamma".to_owned(), GAMMA.into()),
-            ]
-        }
-        _ => (1..=objective.dim())
-            .map(|place| axis(format!("x{place}"), [0.0, 1.0]))
-            .collect(),
     }
 }
 

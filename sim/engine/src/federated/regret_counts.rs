@@ -83,8 +83,10 @@ impl RegretCounts {
 impl From<RegretCounts> for Vec<(u32, u32)> {
     fn from(regret_counts: RegretCounts) -> Self {
         let mut last = 0;
-        let step = |(place, count)| (place - std::mem::replace(&mut last, place), count);
-        regret_counts.counts.into_iter().map(step).collect()
+        let counts = regret_counts.counts.into_iter();
+        counts
+            .map(|(place, count)| (place - std::mem::replace(&mut last, place), count))
+            .collect()
     }
 }
 

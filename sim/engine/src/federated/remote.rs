@@ -11,7 +11,7 @@ use sordino_experiment::scenario::{ObjectiveConfig, Scenario};
 
 use super::super::hub::{EncodedOrder, Heard, Hub, Task};
 use super::arena::State;
-use super::collective::{AgentGroup, Collective, Partial, Snapshot};
+use super::collective::{AgentGroup, Collective, Partial, Snapshot, edge};
 use super::error::{DriverError, RemoteError};
 use super::lent::Snapshots;
 use super::wired::{Travels, answered, decode, encode};
@@ -36,9 +36,11 @@ pub fn lots(agents: u32) -> Vec<Range<u32>> {
     } else {
         units.min(LOTS_MAX)
     };
-    let edge = |i: u32| (u64::from(units) * u64::from(i) / u64::from(count)) as u32;
     (0..count)
-        .map(|i| edge(i) * unit..edge(i + 1).saturating_mul(unit).min(agents))
+        .map(|i| {
+            let end = edge(units, i + 1, count).saturating_mul(unit);
+            edge(units, i, count) * unit..end.min(agents)
+        })
         .collect()
 }
 
@@ -46,27 +48,20 @@ pub fn lots(agents: u32) -> Vec<Range<u32>> {
 ///
 /// **Errors**: [`RemoteError::Stays`].
 pub fn may_travel(scenario: &Scenario) -> Result<(), RemoteError> {
-    let stays = |what: String, why, admissible| {
-        Err(RemoteError::Stays {
-            what,
-            why,
-            admissible,
-        })
-    };
     match &scenario.objective {
         ObjectiveConfig::Command(_) => {
-            return stays(
-                "an objective of kind `command`".into(),
+            return Err(RemoteError::stays(
+                "an objective of kind `command`",
                 "the answers of a program are kept in one table",
                 "any other kind; `--part` for many runs of it",
-            );
+            ));
         }
         ObjectiveConfig::Custom(_) => {
-            return stays(
-                "an objective of kind `custom`".into(),
+            return Err(RemoteError::stays(
+                "an objective of kind `custom`",
                 "its functions are code of one program",
                 "a kind that the scenario describes by itself",
-            );
+            ));
         }
         _ => {}
     }
@@ -74,18 +69,18 @@ pub fn may_travel(scenario: &Scenario) -> Result<(), RemoteError> {
         .methods()
         .find(|method| method.parts().kind == Kind::Custom)
     {
-        return stays(
+        return Err(RemoteError::stays(
             format!("method `{}` of base `custom`", method.name()),
             "its parties are code of one program",
             "methods that the program has by itself, and those made of their parts",
-        );
+        ));
     }
     if let Some(trace) = &scenario.faults.trace {
-        return stays(
+        return Err(RemoteError::stays(
             format!("the trace `{}` in faults.trace", trace.display()),
             "it is a file of one machine, of which the scenario keeps no digest",
             "the other keys of [faults]",
-        );
+        ));
     }
     Ok(())
 }
@@ -111,13 +106,14 @@ impl<'h, C: Travels> Remote<'h, C> {
         progress: &'h dyn Progress,
     ) -> Result<Self, DriverError> {
         let lots = lots(C::enrolled(context));
-        let parts = |whole: &mut Snapshot<C::State>| {
-            cut(whole, &lots)?
-                .into_iter()
-                .map(|part| Ok(encode(&part)?))
-                .collect::<Result<Vec<_>, DriverError>>()
+        let snapshots = match snapshot {
+            Some(whole) => {
+                let parts = cut(whole, &lots)?;
+                let encoded: Result<Vec<_>, _> = parts.iter().map(encode).collect();
+                Some(encoded?)
+            }
+            None => None,
         };
-        let snapshots = snapshot.map(parts).transpose()?;
         hub.begin(task, &lots, snapshots)
             .map_err(RemoteError::from)?;
         Ok(Remote {
@@ -140,21 +136,12 @@ impl<C: Travels> Collective<C> for Remote<'_, C> {
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         let of = C::enrolled(&self.context);
         let encoded: EncodedOrder = C::write(&order, &self.lots)?;
-        let mut tell = |heard: &Heard| {
-            let step = C::step(
-                &self.context,
-                &order,
-                Stage::Agents {
-                    done: heard.done,
-                    of,
-                },
-            );
+        let answers = self.hub.round(encoded, &mut |heard: &Heard| {
+            let done = heard.done;
+            let step = C::step(&self.context, &order, Stage::Agents { done, of });
             self.progress.awaits(&step, &heard.awaited);
-        };
-        let answers = self
-            .hub
-            .round(encoded, &mut tell)
-            .map_err(RemoteError::from)?;
+        });
+        let answers = answers.map_err(RemoteError::from)?;
         let mut partials = Vec::new();
         for answer in answers {
             partials.extend(answered(&answer)?);
@@ -183,6 +170,14 @@ impl<C: Travels> Collective<C> for Remote<'_, C> {
     }
 }
 
+/// How many observations agents in these states have made.
+fn observations<S: State>(states: &[S]) -> usize {
+    states
+        .iter()
+        .map(|state| state.observations() as usize)
+        .sum()
+}
+
 /// Cuts the snapshot of all agents at the edges of lots.
 ///
 /// **Errors**: [`DriverError::Snapshot`] with the first agent that it does not hold.
@@ -190,36 +185,34 @@ fn cut<S: State>(
     whole: &Snapshot<S>,
     lots: &[Range<u32>],
 ) -> Result<Vec<Snapshot<S>>, DriverError> {
-    let observations = |states: &[S]| {
-        states
-            .iter()
-            .map(|state| state.observations() as usize)
-            .sum::<usize>()
-    };
-    let lacks = |agent| DriverError::Snapshot { agent };
     // Every observation is a pair of numbers of one format.
     let width = match observations(&whole.states) {
         0 => 0,
         all if whole.logs.len().is_multiple_of(all) => whole.logs.len() / all,
-        _ => return Err(lacks(whole.first)),
+        _ => return Err(DriverError::Snapshot { agent: whole.first }),
     };
     let mut parts = Vec::with_capacity(lots.len());
     let mut logs = &whole.logs[..];
     for lot in lots {
-        let place = |agent: u32| agent.checked_sub(whole.first).map(|place| place as usize);
-        let range = place(lot.start)
-            .zip(place(lot.end))
-            .map(|(start, end)| start..end)
-            .ok_or(lacks(lot.start))?;
+        let range = lot
+            .start
+            .checked_sub(whole.first)
+            .zip(lot.end.checked_sub(whole.first))
+            .map(|(start, end)| start as usize..end as usize)
+            .ok_or(DriverError::Snapshot { agent: lot.start })?;
         let held = whole.states.len().min(whole.best.len()) as u32;
+        let agent = whole.first + held;
         let states = whole
             .states
             .get(range.clone())
-            .ok_or(lacks(whole.first + held))?;
-        let best = whole.best.get(range).ok_or(lacks(whole.first + held))?;
+            .ok_or(DriverError::Snapshot { agent })?;
+        let best = whole
+            .best
+            .get(range)
+            .ok_or(DriverError::Snapshot { agent })?;
         let (own, rest) = logs
             .split_at_checked(width * observations(states))
-            .ok_or(lacks(lot.start))?;
+            .ok_or(DriverError::Snapshot { agent: lot.start })?;
         logs = rest;
         parts.push(Snapshot {
             first: lot.start,

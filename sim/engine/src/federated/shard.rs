@@ -138,8 +138,13 @@ impl<M: Agents> AgentGroup for Shard<M> {
         agents: Range<u32>,
         snapshot: Option<&mut Snapshot<M::State>>,
     ) -> Result<Self, DriverError> {
-        let fresh = |agent| method.fresh(agent);
-        let arena = Arena::new(method.base(), agents, method.lengths()?, fresh, snapshot)?;
+        let arena = Arena::new(
+            method.base(),
+            agents,
+            method.lengths()?,
+            |agent| method.fresh(agent),
+            snapshot,
+        )?;
         Ok(Shard {
             arena,
             method: method.clone(),

@@ -10,7 +10,7 @@ use rayon::ThreadPool;
 use sordino_experiment::progress::{Progress, Stage};
 use tokio::sync::mpsc;
 
-use super::collective::{AgentGroup, Collective, Partial, Snapshot};
+use super::collective::{AgentGroup, Collective, Partial, Snapshot, edge};
 use super::error::DriverError;
 use super::lent::Snapshots;
 
@@ -35,10 +35,12 @@ impl<'p, C: AgentGroup> Pooled<'p, C> {
     ) -> Result<Self, DriverError> {
         let agents = C::enrolled(context);
         let parts = shards.clamp(1, agents);
-        let edge = |i: u32| (u64::from(agents) * u64::from(i) / u64::from(parts)) as u32;
-        let build = |i: u32| C::build(context, edge(i)..edge(i + 1), snapshot.as_deref_mut());
+        let mut shards = Vec::with_capacity(parts as usize);
         // Each takes its agents off the end of the snapshot.
-        let mut shards = (0..parts).rev().map(build).collect::<Result<Vec<_>, _>>()?;
+        for i in (0..parts).rev() {
+            let range = edge(agents, i, parts)..edge(agents, i + 1, parts);
+            shards.push(C::build(context, range, snapshot.as_deref_mut())?);
+        }
         shards.reverse();
         Ok(Pooled {
             pool,

@@ -98,11 +98,13 @@ fn shares(
     if source != SourceKind::Simulation {
         return Err(RemoteError::Secret(source));
     }
-    let part = |range: &Range<u32>| {
-        let packed = share.part(range.clone()).and_then(|part| part.packed());
-        encode(&packed.ok_or(RemoteError::Undecodable("a share of other agents"))?)
-    };
-    ranges.iter().map(part).collect()
+    ranges
+        .iter()
+        .map(|range| {
+            let packed = share.part(range.clone()).and_then(|part| part.packed());
+            encode(&packed.ok_or(RemoteError::Undecodable("a share of other agents"))?)
+        })
+        .collect()
 }
 
 fn share(part: &[u8]) -> Result<Arc<Share<Wiped<u8>>>, RemoteError> {
@@ -424,13 +426,50 @@ struct WiredPartial {
     messages: Vec<Message>,
 }
 
+impl WiredPartial {
+    /// The partial, if its sums are those of its agents.
+    fn read(self) -> Result<Partial, RemoteError> {
+        let WiredPartial {
+            agents,
+            collected,
+            pieces,
+            regrets,
+            faults,
+            observations,
+            messages,
+        } = self;
+        let collected = collected
+            .map(|packed| {
+                packed
+                    .unpacked()
+                    .ok_or(RemoteError::Undecodable("a partial"))
+            })
+            .transpose()?;
+        if collected
+            .as_ref()
+            .is_some_and(|collected| collected.agents() != agents)
+        {
+            return Err(RemoteError::Undecodable("a partial"));
+        }
+        Ok(Partial {
+            agents,
+            collected,
+            pieces,
+            regrets,
+            faults,
+            observations,
+            messages,
+            answered: None,
+        })
+    }
+}
+
 /// The answer of one member for all ranges that it holds. Neighbouring ranges are joined, so that
 /// it sends one vector of sums for each run of neighbouring lots.
 ///
 /// **Errors**: [`RemoteError::Undecodable`] for partials that cannot be joined, which an honest
 /// round never has.
 pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
-    let broken = || RemoteError::Undecodable("a partial");
     partials.sort_by_key(|partial| partial.agents.start);
     let mut wired: Vec<WiredPartial> = Vec::new();
     let mut collected: Vec<Vec<Collected<Wiped<u8>, Wiped<i64>>>> = Vec::new();
@@ -472,7 +511,8 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
     for (wired, parts) in wired.iter_mut().zip(collected) {
         if !parts.is_empty() {
             let joined = Collected::join(&parts).filter(|joined| joined.agents() == wired.agents);
-            wired.collected = Some(joined.and_then(Collected::packed).ok_or_else(broken)?);
+            let packed = joined.and_then(Collected::packed);
+            wired.collected = Some(packed.ok_or(RemoteError::Undecodable("a partial"))?);
         }
     }
     encode(&wired)
@@ -483,36 +523,5 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
 /// **Errors**: [`RemoteError::Undecodable`].
 pub fn answered(bytes: &[u8]) -> Result<Vec<Partial>, RemoteError> {
     let wired: Vec<WiredPartial> = decode("an answer", bytes)?;
-    let read = |wired: WiredPartial| {
-        let WiredPartial {
-            agents,
-            collected,
-            pieces,
-            regrets,
-            faults,
-            observations,
-            messages,
-        } = wired;
-        let broken = || RemoteError::Undecodable("a partial");
-        let collected = collected
-            .map(|packed| packed.unpacked().ok_or_else(broken))
-            .transpose()?;
-        if collected
-            .as_ref()
-            .is_some_and(|collected| collected.agents() != agents)
-        {
-            return Err(broken());
-        }
-        Ok(Partial {
-            agents,
-            collected,
-            pieces,
-            regrets,
-            faults,
-            observations,
-            messages,
-            answered: None,
-        })
-    };
-    wired.into_iter().map(read).collect()
+    wired.into_iter().map(WiredPartial::read).collect()
 }

@@ -1,5 +1,6 @@
 //! What is optimised: a function over a finite domain, its kernel matrix, and the law of a reward.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,17 +54,19 @@ enum Law {
     Row(Arc<Readings>),
 }
 
+/// The data that the scenario reads, which must be named.
+fn needed<'d>(scenario: &LocalScenario, data: Option<&'d Path>) -> Result<&'d Path, ModelError> {
+    let what = scenario.objective.reads().unwrap_or("nothing");
+    data.ok_or_else(|| {
+        ModelError::input(format!(
+            "this scenario reads {what}; name it with --data PATH"
+        ))
+    })
+}
+
 impl Source {
     /// Reads data, computes and checks the kernel matrix.
     pub fn load(scenario: &LocalScenario, data: Option<&Path>) -> Result<Source, ModelError> {
-        let need = || {
-            let what = scenario.objective.reads().unwrap_or("nothing");
-            data.ok_or_else(|| {
-                ModelError::input(format!(
-                    "this scenario reads {what}; name it with --data PATH"
-                ))
-            })
-        };
         match &scenario.objective {
             LocalObjective::KernelSum(config) => {
                 let kernel = config.kernel.build::<f64>().map_err(ModelError::input)?;
@@ -72,7 +75,7 @@ impl Source {
                 Ok(Source::KernelSum(config.clone(), Arc::new(matrix)))
             }
             LocalObjective::LightSensor(_) => {
-                let folder = need()?;
+                let folder = needed(scenario, data)?;
                 if folder.is_file() {
                     return Err(ModelError::input(format!(
                         "{}: is one file, and this scenario reads two; name their folder",
@@ -93,7 +96,7 @@ impl Source {
                 readings(folder, &train, test)
             }
             LocalObjective::Stocks(_) => {
-                let path = need()?;
+                let path = needed(scenario, data)?;
                 let path = if path.is_dir() {
                     path.join("fin.csv")
                 } else {
@@ -171,14 +174,18 @@ fn student_t3(stream: &mut Stream) -> f64 {
     z[0] / ((z[1] * z[1] + z[2] * z[2] + z[3] * z[3]) / 3.0).sqrt()
 }
 
+/// Refuses a file; `what` follows its path.
+fn refused(path: &Path, what: impl Display) -> ModelError {
+    ModelError::input(format!("{}{what}", path.display()))
+}
+
 type Table = (Vec<f64>, usize);
 
 /// The numbers of a CSV file, row-major, and how many a row has. With `labelled` the first line and
 /// column are names.
 fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
-    let at = |what: String| ModelError::input(format!("{}{what}", path.display()));
-    let bytes =
-        read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
+    let bytes = read_bounded(path, BYTES_MAX)
+        .map_err(|error| refused(path, format!(": cannot be read: {error}")))?;
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(labelled)
         .from_reader(bytes.as_slice());
@@ -187,7 +194,7 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
     let mut columns = 0;
     let mut lines = Lines::new(&bytes);
     for record in reader.records() {
-        let record = record.map_err(|error| at(format!(": {error}")))?;
+        let record = record.map_err(|error| refused(path, format!(": {error}")))?;
         let line = record
             .position()
             .map_or(0, |position| lines.of(position.byte()));
@@ -198,15 +205,17 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
                 _ => {
                     let column = column + 1;
                     let field = Quoted(field);
-                    return Err(at(format!(
+                    let what = format!(
                         ":{line}: column {column} is `{field}`; admissible: a number up to 1e9"
-                    )));
+                    );
+                    return Err(refused(path, what));
                 }
             }
         }
     }
     if columns < 2 || numbers.len() < 2 * columns {
-        return Err(at(": at least two rows of two columns are needed".into()));
+        let what = ": at least two rows of two columns are needed";
+        return Err(refused(path, what));
     }
     Ok((numbers, columns))
 }

@@ -49,14 +49,16 @@ pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
     }
 }
 
+/// The runs of one method, in their order.
+fn runs_of(runs: &[LocalRun], method: LocalMethod) -> Vec<&LocalRun> {
+    runs.iter().filter(|run| run.method == method).collect()
+}
+
 fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
-    let of = |method: LocalMethod| -> Vec<&LocalRun> {
-        runs.iter().filter(|run| run.method == method).collect()
-    };
-    let random = of(LocalMethod::Random);
+    let random = runs_of(runs, LocalMethod::Random);
     let private = scenario.users.epsilon.is_some();
     let methods = scenario.learning.methods.iter().map(|method| {
-        let own = of(*method);
+        let own = runs_of(runs, *method);
         let regrets: Vec<f64> = own.iter().map(|run| run.regret()).collect();
         // Function by function; only if `random` takes part.
         let ratios: Vec<f64> = own
@@ -89,12 +91,11 @@ fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
 ///
 /// **Errors**: a method that the summary lacks.
 pub fn view(scenario: &LocalScenario, results: &Results) -> Result<View, ReadError> {
-    let of = |method: &LocalMethod| Ok((*method, results.method(method.name())?));
     let methods = scenario
         .learning
         .methods
         .iter()
-        .map(of)
+        .map(|method| Ok((*method, results.method(method.name())?)))
         .collect::<Result<Vec<_>, ReadError>>()?;
     Ok(View {
         facts: vec![
@@ -143,34 +144,40 @@ fn guarantee(scenario: &LocalScenario) -> String {
 /// A method and what the summary says of it.
 type Found<'a> = (LocalMethod, &'a MethodSummary);
 
+/// The mean as it is shown; a dash where there is none.
+fn mean(measure: Option<&Measure>, shown: impl Fn(f64) -> String) -> String {
+    measure.map_or("–".to_owned(), |measure| shown(measure.mean))
+}
+
+/// The standard error to two digits; a dash where there is none.
+fn standard_error(measure: Option<&Measure>) -> String {
+    measure
+        .and_then(|measure| measure.standard_error)
+        .map_or("–".to_owned(), |error| significant(error, 2))
+}
+
 fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
-    let mean = |measure: Option<&Measure>, shown: &dyn Fn(f64) -> String| {
-        measure.map_or("–".to_owned(), |measure| shown(measure.mean))
-    };
-    let error = |measure: Option<&Measure>| {
-        measure
-            .and_then(|measure| measure.standard_error)
-            .map_or("–".to_owned(), |error| significant(error, 2))
-    };
-    let spent = |(method, summary): &Found<'_>| match (
-        method,
-        summary.loss(SPENT).and_then(|loss| loss.value),
-    ) {
-        (LocalMethod::Random, _) => "nobody is asked".to_owned(),
-        (_, None) => "not private".to_owned(),
-        (_, Some(spent)) => significant(spent, 4),
-    };
     let columns = Columns::<Found<'_>>::new()
         .text("method", |(_, summary)| summary.name.clone())
         .number("cumulative regret", |(_, summary)| {
-            mean(summary.measure(REGRET), &|regret| significant(regret, 4))
+            mean(summary.measure(REGRET), |regret| significant(regret, 4))
         })
-        .number("std. error", |(_, summary)| error(summary.measure(REGRET)))
+        .number("std. error", |(_, summary)| {
+            standard_error(summary.measure(REGRET))
+        })
         .number("ratio to random", |(_, summary)| {
-            mean(summary.measure(RATIO), &|ratio| format!("{ratio:.3}"))
+            mean(summary.measure(RATIO), |ratio| format!("{ratio:.3}"))
         })
-        .number("std. error", |(_, summary)| error(summary.measure(RATIO)))
-        .text("ε spent per user", spent);
+        .number("std. error", |(_, summary)| {
+            standard_error(summary.measure(RATIO))
+        })
+        .text("ε spent per user", |(method, summary)| {
+            match (method, summary.loss(SPENT).and_then(|loss| loss.value)) {
+                (LocalMethod::Random, _) => "nobody is asked".to_owned(),
+                (_, None) => "not private".to_owned(),
+                (_, Some(spent)) => significant(spent, 4),
+            }
+        });
     let rounds = scenario.learning.rounds;
     let mut notes = vec![
         format!(
@@ -197,11 +204,6 @@ fn columns<'c, 'r: 'c>(scenario: &'c LocalScenario) -> Columns<'c, At<'r>> {
         .learning
         .rounds
         .div_ceil(scenario.users.reports_per_user);
-    // Users take their turns, so that all have reported as often as the first one or once less.
-    let spent = move |run: &LocalRun, round: u32| {
-        let epsilon = scenario.users.epsilon.filter(|_| run.epsilon_spent > 0.0)?;
-        Some((epsilon * f64::from(round.div_ceil(users))).min(run.epsilon_spent))
-    };
     Columns::new()
         .told(
             "run",
@@ -220,24 +222,34 @@ fn columns<'c, 'r: 'c>(scenario: &'c LocalScenario) -> Columns<'c, At<'r>> {
         .told(
             "epsilon",
             "the most that any one user's reports up to that round spend; empty if nobody is asked or nothing is private",
-            move |(run, (round, _))| number(spent(run, *round)),
+            move |(run, (round, _))| {
+                let epsilon = scenario.users.epsilon.filter(|_| run.epsilon_spent > 0.0);
+                // Users take their turns, so that all have reported as often as the first one or once less.
+                let reports = f64::from(round.div_ceil(users));
+                number(epsilon.map(|epsilon| (epsilon * reports).min(run.epsilon_spent)))
+            },
         )
 }
 
-/// The picture, with the line below its title.
-fn panels(scenario: &LocalScenario, methods: &[Found<'_>], found: &Curves) -> Panels {
-    let class = |method: LocalMethod| match method {
+/// The class of a method's curve.
+fn class(method: LocalMethod) -> &'static str {
+    match method {
         LocalMethod::Random => "ash",
         LocalMethod::TgpUcb => "ink",
         LocalMethod::AtaGpUcb => "blue",
         LocalMethod::MomaGpUcb => "red",
-    };
-    let curve = |(method, summary): &Found<'_>| {
+    }
+}
+
+/// The picture, with the line below its title.
+fn panels(scenario: &LocalScenario, methods: &[Found<'_>], found: &Curves) -> Panels {
+    let mut curves = Vec::new();
+    for (method, summary) in methods {
         let points = found
             .mean(&summary.name)
             .into_iter()
             .map(|(round, at)| Point::mean_of_positive(round, at));
-        Curve {
+        curves.push(Curve {
             class: class(*method),
             label: summary.name.clone(),
             note: summary.measure(RATIO).map_or(String::new(), |ratio| {
@@ -246,9 +258,8 @@ fn panels(scenario: &LocalScenario, methods: &[Found<'_>], found: &Curves) -> Pa
             points: std::iter::once(Point::bare(0.0, 0.0))
                 .chain(points)
                 .collect(),
-        }
-    };
-    let curves: Vec<Curve> = methods.iter().map(curve).collect();
+        });
+    }
     let highest = curves
         .iter()
         .flat_map(|curve| &curve.points)

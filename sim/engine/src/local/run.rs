@@ -64,10 +64,13 @@ pub fn run(
     let jobs: Vec<(u32, LocalMethod)> = (0..scenario.head.runs)
         .flat_map(|run| scenario.learning.methods.iter().map(move |m| (run, *m)))
         .collect();
-    let name = |(run, method): &(u32, LocalMethod)| (*run, method.name().to_owned());
-    jobs::execute(&jobs, options, progress, name, |(run, method)| {
-        one(scenario, &source, *run, *method)
-    })
+    jobs::execute(
+        &jobs,
+        options,
+        progress,
+        |(run, method)| (*run, method.name().to_owned()),
+        |(run, method)| one(scenario, &source, *run, *method),
+    )
 }
 
 fn one(

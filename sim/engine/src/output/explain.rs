@@ -3,7 +3,7 @@
 use sordino_experiment::record::Explanation;
 use sordino_experiment::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
 
-use super::problem::worst_case_delta;
+use super::problem::{compares, worst_case_delta};
 
 /// What no method protects.
 const NOT_PROTECTED: &[&str] = &[
@@ -15,7 +15,6 @@ const NOT_PROTECTED: &[&str] = &[
 
 /// What is published, and what it tells.
 pub fn explain(scenario: &OutputScenario) -> Explanation {
-    let has = |method| scenario.release.methods.contains(&method);
     let release = &scenario.release;
     let prior = &scenario.prior;
     let records = scenario.objective.records();
@@ -23,7 +22,7 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
     let mut protected = Vec::new();
     let mut relation = Vec::new();
     let mut cost = Vec::new();
-    if has(OutputMethod::WorstCase) {
+    if compares(scenario, OutputMethod::WorstCase) {
         protected.push(format!(
             "With worst-case: each of the {records} records that the candidates are scored on is protected from every reader \
              of the published candidate and score, whatever the data are."
@@ -34,7 +33,7 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
             deltas(scenario)
         ));
     }
-    if has(OutputMethod::PriorConditional) {
+    if compares(scenario, OutputMethod::PriorConditional) {
         protected.push(
             "With prior-conditional: a record is protected only with high probability over validation functions drawn from \
              the stated Gaussian process. For your own data set it promises nothing."
@@ -48,7 +47,7 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
     }
     let open: Vec<&str> = [OutputMethod::Best, OutputMethod::GpUcb]
         .into_iter()
-        .filter(|method| has(*method))
+        .filter(|method| compares(scenario, *method))
         .map(OutputMethod::name)
         .collect();
     if !open.is_empty() {
@@ -57,7 +56,7 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
             open.join(", ")
         ));
     }
-    if has(OutputMethod::Random) {
+    if compares(scenario, OutputMethod::Random) {
         protected
             .push("With random: a candidate drawn without looking at any record; nothing needs protection.".to_owned());
     }
@@ -78,7 +77,7 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
                  counts are whole numbers, so this is exact."
                 .to_owned(),
         });
-        if has(OutputMethod::PriorConditional) {
+        if compares(scenario, OutputMethod::PriorConditional) {
             relation.push(format!(
                 "prior-conditional also needs that functions of neighbouring sets have covariance at least k₁ = {}: your promise, \
                  checked by nobody.",

@@ -5,7 +5,9 @@ use sordino_core::math::Scalar;
 use sordino_core::output::{FailureRule, Score, ScoreScale, WorstCase};
 use sordino_core::privacy::{Epsilon, Event};
 use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_experiment::scenario::output::{OutputObjective, OutputScenario, WineTuning};
+use sordino_experiment::scenario::output::{
+    OutputMethod, OutputObjective, OutputScenario, WineTuning,
+};
 use sordino_experiment::scenario::{GpSampleConfig, KernelConfig};
 use sordino_experiment::world::gp_sample::{GpSamples, grid};
 use sordino_experiment::world::{Family, tuning, winequality};
@@ -65,22 +67,21 @@ pub fn worst_case(scenario: &OutputScenario, epsilon: f64) -> Result<WorstCase, 
     .map_err(ModelError::input)
 }
 
+/// Whether a method is among those that the scenario compares.
+pub(super) fn compares(scenario: &OutputScenario, method: OutputMethod) -> bool {
+    scenario.release.methods.contains(&method)
+}
+
 /// δ of the default release at this ε, as its two events are charged; they add.
 ///
 /// **Errors**: as [`worst_case`].
 pub fn worst_case_delta(scenario: &OutputScenario, epsilon: f64) -> Result<f64, ModelError> {
-    let delta = |event: &Event| {
-        if let Event::ApproximateEpsilon { delta, .. } = event {
-            *delta
-        } else {
-            0.0
-        }
-    };
-    Ok(worst_case(scenario, epsilon)?
-        .events()
-        .iter()
-        .map(delta)
-        .sum())
+    let events = worst_case(scenario, epsilon)?.events();
+    let deltas = events.iter().map(|event| match event {
+        Event::ApproximateEpsilon { delta, .. } => *delta,
+        _ => 0.0,
+    });
+    Ok(deltas.sum())
 }
 
 impl Source {
@@ -133,8 +134,15 @@ impl Source {
 
 /// C = 10^(4u − 2), γ = 10^(4v − 3).
 fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
-    let power = |x: f64| Scalar::exp(x * std::f64::consts::LN_10);
-    (power(4.0 * point[0] - 2.0), power(4.0 * point[1] - 3.0))
+    (
+        power_of_ten(4.0 * point[0] - 2.0),
+        power_of_ten(4.0 * point[1] - 3.0),
+    )
+}
+
+/// 10ˣ, the same bits on every platform.
+fn power_of_ten(x: f64) -> f64 {
+    Scalar::exp(x * std::f64::consts::LN_10)
 }
 
 fn wines(wine: &WineTuning, points: &[f64], run: RunSeed) -> Problem {

@@ -17,7 +17,7 @@ use sordino_report::rows::number;
 use sordino_report::svg::{Chart, Curve, Point, Points, Ruler, plain};
 use sordino_report::view::{Panels, View};
 
-use super::problem::worst_case_delta;
+use super::problem::{compares, worst_case_delta};
 use super::run::{OutputRun, Published};
 
 /// The measures of a method in `summary.json`.
@@ -34,34 +34,25 @@ struct Row {
 
 /// The rows of a table, in the order in which a run publishes.
 fn rows(scenario: &OutputScenario, results: &Results) -> Result<Vec<Row>, ReadError> {
-    let row = |(method, epsilon): (OutputMethod, Option<f64>)| {
-        let summary = results.method(&name_at(method, epsilon))?;
-        let of = |name: &str| summary.measure(name).map(Estimate::from);
-        Ok(Row {
-            method,
-            epsilon,
-            regret: of(REGRET).unwrap_or_default(),
-            error: of(ERROR),
-        })
-    };
-    let at = |method: &OutputMethod| -> Vec<(OutputMethod, Option<f64>)> {
-        match method.is_private() {
-            true => scenario
-                .release
-                .epsilons
-                .iter()
-                .map(|epsilon| (*method, Some(*epsilon)))
-                .collect(),
-            false => vec![(*method, None)],
+    let release = &scenario.release;
+    let mut rows = Vec::new();
+    for method in release.methods.iter().copied() {
+        let epsilons = match method.is_private() {
+            true => release.epsilons.iter().copied().map(Some).collect(),
+            false => vec![None],
+        };
+        for epsilon in epsilons {
+            let summary = results.method(&name_at(method, epsilon))?;
+            let regret = summary.measure(REGRET).map(Estimate::from);
+            rows.push(Row {
+                method,
+                epsilon,
+                regret: regret.unwrap_or_default(),
+                error: summary.measure(ERROR).map(Estimate::from),
+            });
         }
-    };
-    scenario
-        .release
-        .methods
-        .iter()
-        .flat_map(at)
-        .map(row)
-        .collect()
+    }
+    Ok(rows)
 }
 
 /// What is written for programs.
@@ -89,12 +80,11 @@ pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
 /// **Errors**: a method that the summary lacks.
 pub fn view(scenario: &OutputScenario, results: &Results) -> Result<View, ReadError> {
     let rows = rows(scenario, results)?;
-    let has = |method| scenario.release.methods.contains(&method);
     let band = match scenario.head.runs {
         1 => "One run".to_owned(),
         runs => format!("Mean of {runs} runs, band ± one standard error"),
     };
-    let prior = if has(OutputMethod::PriorConditional) {
+    let prior = if compares(scenario, OutputMethod::PriorConditional) {
         "; prior-conditional is private only if the GP prior is true"
     } else {
         ""
@@ -133,12 +123,14 @@ fn protection(scenario: &OutputScenario, row: &Row) -> String {
     }
 }
 
+/// The standard error to two digits; a dash where there is none.
+fn standard_error(estimate: Estimate) -> String {
+    estimate
+        .standard_error
+        .map_or("–".to_owned(), |error| significant(error, 2))
+}
+
 fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
-    let error = |estimate: Estimate| {
-        estimate
-            .standard_error
-            .map_or("–".to_owned(), |error| significant(error, 2))
-    };
     let columns = Columns::<Row>::new()
         .text("method", |row| row.method.name().to_owned())
         .number("ε", |row| {
@@ -146,14 +138,15 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
                 .map_or("–".to_owned(), |epsilon| significant(epsilon, 3))
         })
         .number("regret", |row| significant(row.regret.mean, 3))
-        .number("std. error", |row| error(row.regret))
+        .number("std. error", |row| standard_error(row.regret))
         .number("score error", |row| {
             row.error
                 .map_or("–".to_owned(), |at| significant(at.mean, 3))
         })
-        .number("std. error", |row| row.error.map_or("–".to_owned(), error))
+        .number("std. error", |row| {
+            row.error.map_or("–".to_owned(), standard_error)
+        })
         .text("protection of one record", |row| protection(scenario, row));
-    let has = |method| scenario.release.methods.contains(&method);
     let unit = scenario.objective.unit();
     let records = scenario.objective.records();
     let mut notes = vec![format!(
@@ -161,7 +154,7 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
          public range) against the best candidate's worth; mean of {} runs, {} releases each.",
         scenario.head.runs, scenario.release.draws
     )];
-    if has(OutputMethod::WorstCase) {
+    if compares(scenario, OutputMethod::WorstCase) {
         let rests = match scenario.objective {
             OutputObjective::GpSample(_) => "the promise that a score is a mean over them",
             OutputObjective::Winequality(_) => "the integers that are summed",
@@ -171,7 +164,7 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
              evaluated."
         ));
     }
-    if has(OutputMethod::PriorConditional) {
+    if compares(scenario, OutputMethod::PriorConditional) {
         let wrong = match scenario.objective {
             OutputObjective::GpSample(_) => "Here the prior is true by construction",
             OutputObjective::Winequality(_) => {
@@ -197,6 +190,17 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
     }
 }
 
+/// What a release of a private method costs: ε and, where it is known, δ.
+fn losses(scenario: &OutputScenario, method: OutputMethod, epsilon: f64) -> Vec<Loss> {
+    let delta = match method {
+        OutputMethod::PriorConditional => Some(2.0 * scenario.prior.delta),
+        _ => worst_case_delta(scenario, epsilon).ok(),
+    };
+    let mut losses = vec![Loss::new("epsilon", epsilon)];
+    losses.extend(delta.map(|delta| Loss::new("delta", delta)));
+    losses
+}
+
 fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
     let places = runs
         .iter()
@@ -210,16 +214,6 @@ fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
         let regrets: Vec<f64> = own.iter().map(|published| published.regret).collect();
         let errors: Vec<f64> = own.iter().filter_map(|published| published.error).collect();
         let error = (errors.len() == own.len()).then(|| Estimate::of(&errors).measure(ERROR));
-        let delta = |epsilon| match method {
-            OutputMethod::PriorConditional => Some(2.0 * scenario.prior.delta),
-            _ => worst_case_delta(scenario, epsilon).ok(),
-        };
-        let losses = |epsilon| {
-            [
-                Some(Loss::new("epsilon", epsilon)),
-                delta(epsilon).map(|at| Loss::new("delta", at)),
-            ]
-        };
         MethodSummary {
             name: name_at(method, epsilon),
             digest: None,
@@ -228,7 +222,7 @@ fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
             measures: std::iter::once(Estimate::of(&regrets).measure(REGRET))
                 .chain(error)
                 .collect(),
-            losses: epsilon.into_iter().flat_map(losses).flatten().collect(),
+            losses: epsilon.map_or(Vec::new(), |epsilon| losses(scenario, method, epsilon)),
             ..MethodSummary::default()
         }
     });
@@ -342,6 +336,17 @@ fn charts(scenario: &OutputScenario, rows: &[Row]) -> Vec<Chart> {
     ]
 }
 
+/// The class of a method's curve.
+fn class(method: OutputMethod) -> &'static str {
+    match method {
+        OutputMethod::Best => "ink",
+        OutputMethod::GpUcb => "blue",
+        OutputMethod::Random => "ash",
+        OutputMethod::WorstCase => "red",
+        OutputMethod::PriorConditional => "amber",
+    }
+}
+
 fn chart(
     scenario: &OutputScenario,
     title: &str,
@@ -349,15 +354,9 @@ fn chart(
     rows: &[Row],
     of: impl Fn(&Row) -> Option<Estimate>,
 ) -> Chart {
-    let class = |method: OutputMethod| match method {
-        OutputMethod::Best => "ink",
-        OutputMethod::GpUcb => "blue",
-        OutputMethod::Random => "ash",
-        OutputMethod::WorstCase => "red",
-        OutputMethod::PriorConditional => "amber",
-    };
     let epsilons = &scenario.release.epsilons;
-    let curve = |method: &OutputMethod| {
+    let mut curves = Vec::new();
+    for method in &scenario.release.methods {
         let own = rows.iter().filter(|row| row.method == *method);
         let mut points = Vec::new();
         for (row, at) in own.filter_map(|row| of(row).map(|at| (row, at))) {
@@ -376,15 +375,14 @@ fn chart(
             OutputMethod::PriorConditional => "under prior",
             method => method.guarantee(),
         };
-        Curve {
+        curves.push(Curve {
             class: class(*method),
             label: method.name().to_owned(),
             note: note.to_owned(),
             points,
-        }
-    };
-    let mut curves: Vec<Curve> = scenario.release.methods.iter().map(curve).collect();
-    curves.retain(|curve| !curve.points.is_empty());
+        });
+    }
+    curves.retain(|curve: &Curve| !curve.points.is_empty());
     // The default is drawn on top.
     curves.sort_by_key(|curve| curve.class == "red");
     scaled(

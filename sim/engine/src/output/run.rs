@@ -56,10 +56,13 @@ pub fn run(
     let source = Source::load(scenario)?;
     let template = tuning(scenario, &source, 1.0)?;
     let jobs: Vec<u32> = (0..scenario.head.runs).collect();
-    let name = |run: &u32| (*run, JOB.to_owned());
-    jobs::execute(&jobs, options, progress, name, |run| {
-        one(scenario, &source, &template, *run)
-    })
+    jobs::execute(
+        &jobs,
+        options,
+        progress,
+        |run| (*run, JOB.to_owned()),
+        |run| one(scenario, &source, &template, *run),
+    )
 }
 
 /// Kusner's Algorithm 1 at this ε for one of the two releases.
@@ -289,6 +292,19 @@ fn worst_case_release(
     }
 }
 
+/// The same tuning at another ε.
+fn with_epsilon(
+    template: &NoisyTuning,
+    epsilon: Epsilon,
+) -> Result<Checked<NoisyTuning>, ModelError> {
+    NoisyTuning {
+        epsilon,
+        ..*template
+    }
+    .checked()
+    .map_err(ModelError::input)
+}
+
 /// One release of Kusner's Algorithm 1: candidate and largest value, standardised.
 fn conditional_release(
     template: &NoisyTuning,
@@ -298,18 +314,10 @@ fn conditional_release(
     noise: &mut Simulated,
 ) -> Result<(u32, f64), ModelError> {
     let mut scratch = vec![0; tuned.mean.len()];
-    let of = |epsilon| {
-        NoisyTuning {
-            epsilon,
-            ..*template
-        }
-        .checked()
-        .map_err(ModelError::input)
-    };
-    let chosen = of(candidate)?
+    let chosen = with_epsilon(template, candidate)?
         .release_candidate(&tuned.mean, &mut scratch, noise)
         .map_err(ModelError::failure)?;
-    let score = of(value)?
+    let score = with_epsilon(template, value)?
         .release_value(tuned.best, noise)
         .map_err(ModelError::failure)?;
     Ok((*chosen.value(), *score.value()))

@@ -1,21 +1,20 @@
 //! Who is protected from whom in a scenario of the trust model `outsourced`.
 
-use sordino_core::math::Scalar;
 use sordino_experiment::record::Explanation;
 use sordino_experiment::scenario::outsourced::{Kind, OutsourcedObjective, OutsourcedScenario};
 use sordino_experiment::text::significant;
 
-use super::table::scale;
+use super::run::compares;
+use super::table::{ends, scale};
 
 /// What leaves the curator, and what it tells.
 pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
-    let has = |kind| scenario.modeler.methods.contains(&kind);
     let epsilon = scenario.curator.epsilon;
     let delta = scenario.curator.delta;
     let mut protected = Vec::new();
     let mut relation = Vec::new();
     let mut cost = Vec::new();
-    if has(Kind::GaussianProjection) {
+    if compares(scenario, Kind::GaussianProjection) {
         protected.push(
             "With gaussian-projection: where each single row of inputs lies, up to a shift of length 1 in prepared units, \
              is protected from the modeler, whatever it knows about the other rows."
@@ -40,7 +39,7 @@ pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
             significant(2.0 * scenario.curator.largest_norm, 3)
         ));
     }
-    if has(Kind::PaperProjection) {
+    if compares(scenario, Kind::PaperProjection) {
         protected.push(
             "With paper-projection: nobody. It is not differentially private, whatever ε stands in the paper: one look tells two \
              candidate tables apart, and if r is at least the number of inputs, who knows one row more than there are inputs \
@@ -51,10 +50,10 @@ pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
             "paper-projection: no loss is bounded; its ε only sets how it transforms.".to_owned(),
         );
     }
-    if has(Kind::GpUcb) {
+    if compares(scenario, Kind::GpUcb) {
         protected.push("With gp-ucb: nobody; the modeler sees the inputs themselves.".to_owned());
     }
-    if has(Kind::Random) {
+    if compares(scenario, Kind::Random) {
         protected.push(
             "With random: no inputs leave the curator; only rows drawn at random are evaluated."
                 .to_owned(),
@@ -87,32 +86,24 @@ fn units(scenario: &OutsourcedScenario) -> String {
     let lengthscales = &scenario.modeler.lengthscales;
     let (names, ranges): (Vec<String>, Vec<[f64; 2]>) = match &scenario.objective {
         OutsourcedObjective::Csv(columns) => {
-            let one = |(name, [low, high]): (&String, &[f64; 2])| {
-                if columns.log_inputs.contains(name) {
-                    (format!("ln {name}"), [Scalar::ln(*low), Scalar::ln(*high)])
-                } else {
-                    (name.clone(), [*low, *high])
-                }
-            };
-            columns
+            let names = columns
                 .inputs
                 .iter()
-                .zip(&columns.input_ranges)
-                .map(one)
-                .unzip()
+                .map(|name| match columns.log_inputs.contains(name) {
+                    true => format!("ln {name}"),
+                    false => name.clone(),
+                });
+            (names.collect(), ends(columns))
         }
         other => (0..other.dim())
             .map(|i| (format!("input {} of the unit box", i + 1), [0.0, 1.0]))
             .unzip(),
     };
     let (factor, _) = scale(&ranges, lengthscales, scenario.curator.largest_norm);
-    let unit = |(name, lengthscale): (&String, &f64)| {
-        format!("{} in {name}", significant(lengthscale / factor, 3))
-    };
     names
         .iter()
         .zip(lengthscales)
-        .map(unit)
+        .map(|(name, lengthscale)| format!("{} in {name}", significant(lengthscale / factor, 3)))
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -26,7 +26,7 @@ use sordino_report::svg::{Curve, Point};
 use sordino_report::view::{Panels, View};
 
 use super::machines::mechanism;
-use super::run::{Compared, OutsourcedRun};
+use super::run::{Compared, OutsourcedRun, compares};
 use super::table::Source;
 use crate::contract::ModelError;
 
@@ -95,7 +95,7 @@ fn summary(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun
     let mut facts = serde_json::Map::new();
     facts.insert(ROWS.to_owned(), source.problem.rows().into());
     facts.insert(MOVED.to_owned(), source.moved.into());
-    if scenario.modeler.methods.contains(&Kind::PaperProjection)
+    if compares(scenario, Kind::PaperProjection)
         && let Ok(spectrum) = Spectrum::of(&source.problem.table, source.problem.dim)
     {
         facts.insert(SMALLEST.to_owned(), spectrum.smallest().into());
@@ -138,23 +138,20 @@ struct TableFacts {
 
 impl TableFacts {
     fn of(summary: &Summary) -> Result<Self, ReadError> {
-        let count = |name: &str| {
-            let message = || format!("facts: has no `{name}`; a run by this version writes it");
-            let missing = || ReadError::Inconsistent {
-                path: PathBuf::from(SUMMARY),
-                message: message(),
-            };
-            summary
-                .facts
-                .get(name)
-                .and_then(Value::as_u64)
-                .ok_or_else(missing)
-        };
         let smallest = summary.facts.get(SMALLEST).and_then(Value::as_f64);
         Ok(TableFacts {
-            rows: count(ROWS)?,
-            moved: count(MOVED)?,
+            rows: Self::count(summary, ROWS)?,
+            moved: Self::count(summary, MOVED)?,
             smallest,
+        })
+    }
+
+    /// The whole number that the facts of a summary have under a name.
+    fn count(summary: &Summary, name: &str) -> Result<u64, ReadError> {
+        let found = summary.facts.get(name).and_then(Value::as_u64);
+        found.ok_or_else(|| ReadError::Inconsistent {
+            path: PathBuf::from(SUMMARY),
+            message: format!("facts: has no `{name}`; a run by this version writes it"),
         })
     }
 }
@@ -163,19 +160,16 @@ impl TableFacts {
 ///
 /// **Errors**: a method or a fact that the summary lacks.
 pub fn view(scenario: &OutsourcedScenario, results: &Results) -> Result<View, ModelError> {
-    let of = |compared: Compared| {
-        let summary = results.method(&compared.name())?;
-        Ok(Found {
+    let mut methods = Vec::new();
+    for compared in Compared::of(scenario) {
+        let summary = results.method(&compared.name());
+        let summary = summary.map_err(ModelError::input)?;
+        methods.push(Found {
             compared,
             summary,
             curve: results.curves.mean(&summary.name),
-        })
-    };
-    let methods = Compared::of(scenario)
-        .into_iter()
-        .map(of)
-        .collect::<Result<Vec<_>, ReadError>>();
-    let methods = methods.map_err(ModelError::input)?;
+        });
+    }
     let table = TableFacts::of(&results.summary).map_err(ModelError::input)?;
     Ok(View {
         facts: vec![
@@ -234,7 +228,6 @@ fn shown(
                     ""
                 }
         });
-    let has = |kind| scenario.modeler.methods.contains(&kind);
     let sense = match &scenario.objective {
         OutsourcedObjective::Csv(columns) if columns.goal == Goal::Minimize => {
             "smallest value found so far − smallest value of all rows"
@@ -247,15 +240,16 @@ fn shown(
         table.rows,
         scenario.head.runs
     )];
-    if has(Kind::PaperProjection) {
-        let told = |smallest| format!(" (σ_min of this table: {})", significant(smallest, 4));
-        let smallest = table.smallest.map_or(String::new(), told);
+    if compares(scenario, Kind::PaperProjection) {
+        let smallest = table.smallest.map_or(String::new(), |smallest| {
+            format!(" (σ_min of this table: {})", significant(smallest, 4))
+        });
         notes.push(format!(
             "paper-projection is not differentially private, whatever its ε: if r is at least the number of inputs, \
              one known row more than inputs gives every other row away; \"raised\" means that σ_min was below the paper's threshold{smallest}."
         ));
     }
-    if has(Kind::GaussianProjection) {
+    if compares(scenario, Kind::GaussianProjection) {
         let mechanism = mechanism(
             scenario.objective.dim(),
             scenario.curator.epsilon,
@@ -277,7 +271,7 @@ fn shown(
     notes.extend(few(scenario.head.runs as usize));
     Ok(Shown {
         notes,
-        noise: has(Kind::GaussianProjection),
+        noise: compares(scenario, Kind::GaussianProjection),
         ..Shown::of(&columns, methods)
     })
 }
@@ -287,7 +281,6 @@ type At<'r> = (&'r OutsourcedRun, (usize, f64));
 
 /// Columns of `rounds.csv`: one line for each run, method and round.
 fn columns<'c, 'r: 'c>(scenario: &'c OutsourcedScenario) -> Columns<'c, At<'r>> {
-    let epsilon = |kind| (kind == Kind::GaussianProjection).then_some(scenario.curator.epsilon);
     Columns::new()
         .told(
             "run",
@@ -302,7 +295,8 @@ fn columns<'c, 'r: 'c>(scenario: &'c OutsourcedScenario) -> Columns<'c, At<'r>> 
             |(_, (_, regret))| number(Some(*regret)),
         )
         .told("epsilon", "of the rows that were released before round 0; of private methods only", move |(run, _)| {
-            number(epsilon(run.compared.kind))
+            let private = run.compared.kind == Kind::GaussianProjection;
+            number(private.then_some(scenario.curator.epsilon))
         })
         .told(
             "guarantee",
@@ -311,10 +305,9 @@ fn columns<'c, 'r: 'c>(scenario: &'c OutsourcedScenario) -> Columns<'c, At<'r>> 
         )
 }
 
-/// The picture, with the line below its title.
-fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
-    // The values of r are a ramp.
-    let class = |compared: &Compared| match compared.kind {
+/// The class of a method's curve; the values of r are a ramp.
+fn class(scenario: &OutsourcedScenario, compared: &Compared) -> &'static str {
+    match compared.kind {
         Kind::Random => "ash",
         Kind::GpUcb => "ink",
         Kind::GaussianProjection => "red",
@@ -326,8 +319,12 @@ fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
                 .position(|r| Some(*r) == compared.out_dim);
             RAMP[place.unwrap_or(0).min(RAMP.len() - 1)]
         }
-    };
-    let label = |compared: &Compared| match compared.out_dim {
+    }
+}
+
+/// The label of a method's curve, and the note beside it.
+fn label(scenario: &OutsourcedScenario, compared: &Compared) -> (String, String) {
+    match compared.out_dim {
         Some(r) => (format!("paper, r = {r}"), "not private".to_owned()),
         None => match compared.kind {
             Kind::GaussianProjection => (
@@ -336,17 +333,21 @@ fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
             ),
             kind => (kind.name().to_owned(), kind.guarantee().to_owned()),
         },
-    };
+    }
+}
+
+/// The picture, with the line below its title.
+fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
     let mut curves: Vec<Curve> = methods
         .iter()
         .map(|method| {
-            let (label, note) = label(&method.compared);
+            let (label, note) = label(scenario, &method.compared);
             let points = method
                 .curve
                 .iter()
                 .map(|(round, at)| Point::mean_of_positive(*round, *at));
             Curve {
-                class: class(&method.compared),
+                class: class(scenario, &method.compared),
                 label,
                 note,
                 points: points.collect(),
@@ -361,7 +362,7 @@ fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
         1 => "One run".to_owned(),
         runs => format!("Mean of {runs} runs, band ± one standard error"),
     };
-    let paper = if scenario.modeler.methods.contains(&Kind::PaperProjection) {
+    let paper = if compares(scenario, Kind::PaperProjection) {
         ". The paper's projection is not differentially private"
     } else {
         ""

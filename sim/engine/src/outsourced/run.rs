@@ -11,6 +11,11 @@ use super::table::Source;
 use crate::contract::{ModelError, Options};
 use crate::jobs;
 
+/// Whether a method is among those that the scenario compares.
+pub(super) fn compares(scenario: &OutsourcedScenario, method: Kind) -> bool {
+    scenario.modeler.methods.contains(&method)
+}
+
 /// A method of a scenario: the paper's projection counts once for each r.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
@@ -23,24 +28,24 @@ pub struct Compared {
 impl Compared {
     /// All methods of a scenario, in the order of tables.
     pub fn of(scenario: &OutsourcedScenario) -> Vec<Compared> {
-        let expand = |kind: &Kind| -> Vec<Compared> {
-            match *kind {
-                kind @ Kind::PaperProjection => scenario
+        let mut all = Vec::new();
+        for kind in scenario.modeler.methods.iter().copied() {
+            let out_dims: Vec<Option<u32>> = match kind {
+                Kind::PaperProjection => scenario
                     .curator
                     .out_dims
                     .iter()
-                    .map(|r| Compared {
-                        kind,
-                        out_dim: Some(*r),
-                    })
+                    .copied()
+                    .map(Some)
                     .collect(),
-                kind => vec![Compared {
-                    kind,
-                    out_dim: None,
-                }],
-            }
-        };
-        scenario.modeler.methods.iter().flat_map(expand).collect()
+                _ => vec![None],
+            };
+            let compared = out_dims
+                .into_iter()
+                .map(|out_dim| Compared { kind, out_dim });
+            all.extend(compared);
+        }
+        all
     }
 
     /// Name in tables.
@@ -100,22 +105,34 @@ pub fn run(
     let jobs: Vec<(u32, Compared)> = (0..scenario.head.runs)
         .flat_map(|run| compared.iter().map(move |compared| (run, *compared)))
         .collect();
-    let name = |(run, compared): &(u32, Compared)| (*run, compared.name());
-    jobs::execute(&jobs, options, progress, name, |(run, compared)| {
-        let seed = RunSeed::new(scenario.head.seed, *run);
-        let values = source.values(seed);
-        let played = source.problem.play(
-            &values,
-            compared.method(scenario),
-            scenario.modeler.rounds,
-            seed,
-        )?;
-        Ok(OutsourcedRun {
-            compared: *compared,
-            run: *run,
-            digest: played.digest,
-            regret: regrets(&values, &played.queries),
-            raised: played.raised,
-        })
+    jobs::execute(
+        &jobs,
+        options,
+        progress,
+        |(run, compared)| (*run, compared.name()),
+        |(run, compared)| one(scenario, source, *run, *compared),
+    )
+}
+
+fn one(
+    scenario: &OutsourcedScenario,
+    source: &Source,
+    run: u32,
+    compared: Compared,
+) -> Result<OutsourcedRun, ModelError> {
+    let seed = RunSeed::new(scenario.head.seed, run);
+    let values = source.values(seed);
+    let played = source.problem.play(
+        &values,
+        compared.method(scenario),
+        scenario.modeler.rounds,
+        seed,
+    )?;
+    Ok(OutsourcedRun {
+        compared,
+        run,
+        digest: played.digest,
+        regret: regrets(&values, &played.queries),
+        raised: played.raised,
     })
 }

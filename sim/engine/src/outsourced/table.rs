@@ -21,19 +21,16 @@ use crate::contract::ModelError;
 const NUMBERS_MAX: u64 = 1 << 27;
 
 /// The declared ranges of a file's columns, in the unit in which they are computed with.
-fn ends(columns: &CsvColumns) -> Vec<[f64; 2]> {
-    let end = |(name, [low, high]): (&String, &[f64; 2])| {
-        if columns.log_inputs.contains(name) {
-            [Scalar::ln(*low), Scalar::ln(*high)]
-        } else {
-            [*low, *high]
-        }
-    };
-    columns
-        .inputs
-        .iter()
-        .zip(&columns.input_ranges)
-        .map(end)
+pub(super) fn ends(columns: &CsvColumns) -> Vec<[f64; 2]> {
+    let ranges = columns.inputs.iter().zip(&columns.input_ranges);
+    ranges
+        .map(|(name, [low, high])| {
+            if columns.log_inputs.contains(name) {
+                [Scalar::ln(*low), Scalar::ln(*high)]
+            } else {
+                [*low, *high]
+            }
+        })
         .collect()
 }
 
@@ -145,13 +142,11 @@ impl Source {
 /// that takes half its diagonal to `largest_norm`. The kernel's lengthscale in prepared units is
 /// that factor.
 pub fn scale(ranges: &[[f64; 2]], lengthscales: &[f64], largest_norm: f64) -> (f64, Vec<f64>) {
-    let sides = || {
-        ranges
-            .iter()
-            .zip(lengthscales)
-            .map(|([low, high], lengthscale)| (high - low) / lengthscale)
-    };
-    let diagonal = sides().fold(0.0, |sum, side| sum + side * side);
+    let sides = ranges
+        .iter()
+        .zip(lengthscales)
+        .map(|([low, high], lengthscale)| (high - low) / lengthscale);
+    let diagonal = sides.fold(0.0, |sum, side| sum + side * side);
     let centre = ranges
         .iter()
         .zip(lengthscales)
@@ -172,6 +167,11 @@ struct Read {
     inputs: Vec<f64>,
     values: Vec<f64>,
     moved: usize,
+}
+
+/// The field of a column, a number up to 1e12.
+fn number(row: &Row<'_>, column: usize) -> Result<f64, ObjectiveError> {
+    row.number(column, |x| x.abs() <= 1e12, "a number up to 1e12")
 }
 
 /// Named columns of a CSV file with a header, logarithms taken, values turned so that more is
@@ -195,11 +195,10 @@ fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ObjectiveError> {
         values: Vec::new(),
         moved: 0,
     };
-    let any = |row: &Row<'_>, place| row.number(place, |x| x.abs() <= 1e12, "a number up to 1e12");
     for row in rows.iter() {
         let mut outside = false;
         for (j, place) in inputs.iter().enumerate() {
-            let x = any(&row, *place)?;
+            let x = number(&row, *place)?;
             let [low, high] = columns.input_ranges[j];
             outside |= !(low..=high).contains(&x);
             let x = x.clamp(low, high);
@@ -213,7 +212,7 @@ fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ObjectiveError> {
                 "a positive number up to 1e12",
             )?)
         } else {
-            any(&row, output)?
+            number(&row, output)?
         };
         found.values.push(columns.goal.sign() * y);
     }

@@ -73,22 +73,24 @@ pub fn grid(points_per_axis: u32, dim: usize) -> Vec<f64> {
 
 /// The largest n with nᴰ ≤ `count`, at least 2.
 fn per_axis(count: u32, dim: usize) -> u32 {
-    let fits = |n: u32| {
-        u64::from(n)
-            .checked_pow(dim as u32)
-            .is_some_and(|points| points <= u64::from(count))
-    };
-    (2..=count).take_while(|n| fits(*n)).last().unwrap_or(2)
+    (2..=count)
+        .take_while(|n| {
+            u64::from(*n)
+                .checked_pow(dim as u32)
+                .is_some_and(|points| points <= u64::from(count))
+        })
+        .last()
+        .unwrap_or(2)
 }
 
 /// **Equation**: x_{k,d} = (⊕_{bits i of k} v_{d,i} ⊕ s_d + ½)/2³², s_d a word of the seed. The
 /// shift keeps every property of the net and takes the first point out of the corner.
 fn sobol(count: u32, dim: usize, seed: u64) -> Vec<f64> {
     let directions: Vec<[u32; 32]> = (0..dim).map(direction_numbers).collect();
-    let shift = |axis: u32| {
-        (RunSeed::new(seed, 0).word(Party::World, Purpose::Candidates, axis) >> 32) as u32
-    };
-    let mut state: Vec<u32> = (0..dim as u32).map(shift).collect();
+    let seed = RunSeed::new(seed, 0);
+    let mut state: Vec<u32> = (0..dim as u32)
+        .map(|axis| (seed.word(Party::World, Purpose::Candidates, axis) >> 32) as u32)
+        .collect();
     let mut points = Vec::with_capacity(count as usize * dim);
     for k in 0..count {
         points.extend(

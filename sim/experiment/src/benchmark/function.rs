@@ -148,13 +148,14 @@ fn branin(x: &[f64]) -> f64 {
 }
 
 fn hartmann<const D: usize>(x: &[f64], scales: &[[f64; D]; 4], centres: &[[f64; D]; 4]) -> f64 {
-    let well = |i: usize| {
-        let inner: f64 = (0..D)
-            .map(|j| scales[i][j] * (x[j] - centres[i][j]) * (x[j] - centres[i][j]))
-            .sum();
-        HARTMANN_WEIGHTS[i] * Scalar::exp(-inner)
-    };
-    -(0..4).map(well).sum::<f64>()
+    -(0..4)
+        .map(|i| {
+            let inner: f64 = (0..D)
+                .map(|j| scales[i][j] * (x[j] - centres[i][j]) * (x[j] - centres[i][j]))
+                .sum();
+            HARTMANN_WEIGHTS[i] * Scalar::exp(-inner)
+        })
+        .sum::<f64>()
 }
 
 fn ackley(x: &[f64]) -> f64 {
@@ -166,23 +167,30 @@ fn ackley(x: &[f64]) -> f64 {
 
 fn levy(x: &[f64]) -> f64 {
     let w: Vec<f64> = x.iter().map(|x| 1.0 + (x - 1.0) / 4.0).collect();
-    let sine = |x: f64| Scalar::sin(x) * Scalar::sin(x);
     let Some((last, rest)) = w.split_last() else {
         return 0.0;
     };
     let inner: f64 = rest
         .iter()
-        .map(|w| (w - 1.0) * (w - 1.0) * (1.0 + 10.0 * sine(PI * w + 1.0)))
+        .map(|w| (w - 1.0) * (w - 1.0) * (1.0 + 10.0 * sine_squared(PI * w + 1.0)))
         .sum();
-    sine(PI * w[0]) + inner + (last - 1.0) * (last - 1.0) * (1.0 + sine(2.0 * PI * last))
+    sine_squared(PI * w[0])
+        + inner
+        + (last - 1.0) * (last - 1.0) * (1.0 + sine_squared(2.0 * PI * last))
+}
+
+/// sin² of an angle in radians.
+fn sine_squared(x: f64) -> f64 {
+    Scalar::sin(x) * Scalar::sin(x)
 }
 
 fn rosenbrock(x: &[f64]) -> f64 {
-    let step = |pair: &[f64]| {
-        let bend = pair[1] - pair[0] * pair[0];
-        100.0 * bend * bend + (1.0 - pair[0]) * (1.0 - pair[0])
-    };
-    x.windows(2).map(step).sum()
+    x.windows(2)
+        .map(|pair| {
+            let bend = pair[1] - pair[0] * pair[0];
+            100.0 * bend * bend + (1.0 - pair[0]) * (1.0 - pair[0])
+        })
+        .sum()
 }
 
 #[cfg(test)]

@@ -60,8 +60,10 @@ impl Measured {
 
     /// Its values in their unit, agent by agent.
     pub fn values(self) -> Vec<f64> {
-        let value = |pair: &[u8; 2]| f64::from(i16::from_le_bytes(*pair)) / STEPS;
-        self.bytes().as_chunks().0.iter().map(value).collect()
+        let pairs = self.bytes().as_chunks().0.iter();
+        pairs
+            .map(|pair| f64::from(i16::from_le_bytes(*pair)) / STEPS)
+            .collect()
     }
 }
 

@@ -97,10 +97,11 @@ fn is_option(argument: &OsString) -> bool {
 
 fn is_negative(argument: &OsString) -> bool {
     let digits = argument.to_str().and_then(|text| text.strip_prefix('-'));
-    let number = |text: &str| {
-        text.starts_with(|c: char| c.is_ascii_digit() || c == '.') || text.parse::<f64>().is_ok()
-    };
-    digits.is_some_and(|text| !text.starts_with('-') && number(text))
+    digits.is_some_and(|text| {
+        !text.starts_with('-')
+            && (text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+                || text.parse::<f64>().is_ok())
+    })
 }
 
 #[cfg(test)]

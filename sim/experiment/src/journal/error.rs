@@ -39,6 +39,16 @@ pub enum JournalError {
     },
 }
 
+impl JournalError {
+    /// What is wrong with a file.
+    pub(super) fn damaged(path: &Path, what: &'static str) -> Self {
+        JournalError::Damaged {
+            path: path.to_owned(),
+            what,
+        }
+    }
+}
+
 impl std::fmt::Display for JournalError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -72,10 +72,9 @@ fn belongs(part: &Path) -> Result<(String, super::Digest), JournalError> {
     let scenario = Journal::scenario(part)?;
     let path = part.join(STATE).join(HEAD);
     let bytes = read_bounded(&path, DIGEST as u64).map_err(io_at(&path))?;
-    let bytes = bytes.try_into().map_err(|_| JournalError::Damaged {
-        path,
-        what: "is no digest",
-    })?;
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| JournalError::damaged(&path, "is no digest"))?;
     Ok((scenario, super::Digest(bytes)))
 }
 
@@ -95,10 +94,7 @@ fn take(from: &Path, to: &Path) -> Result<(), JournalError> {
         if !place.exists() {
             fs::copy(&path, &place).map_err(io_at(&path))?;
         } else if name != CANDIDATES && name != NAMES && name != SPREAD {
-            return Err(JournalError::Damaged {
-                path,
-                what: "is in another part as well",
-            });
+            return Err(JournalError::damaged(&path, "is in another part as well"));
         }
     }
     Ok(())

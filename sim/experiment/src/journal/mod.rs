@@ -155,11 +155,8 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => head(scenario, None),
             bytes => {
                 let bytes = bytes.map_err(io_at(&path))?;
-                let what = "is no digest";
-                Digest(bytes.try_into().map_err(|_| JournalError::Damaged {
-                    path: path.clone(),
-                    what,
-                })?)
+                let bytes = bytes.try_into();
+                Digest(bytes.map_err(|_| JournalError::damaged(&path, "is no digest"))?)
             }
         };
         Ok(Journal {
@@ -355,15 +352,7 @@ impl Journal {
     /// Removes the state if no part got far enough to leave any, and no program was asked.
     pub fn discard_if_empty(&self) {
         let mut left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let kept = |file: &Path| {
-            let part = file
-                .extension()
-                .is_some_and(|ending| ending == DONE || ending == CHECKPOINT);
-            // A table of answers has a head line even if there are none.
-            part || file.ends_with(ANSWERS)
-                && fs::read(file).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
-        };
-        if !left.any(|file| kept(&file.path())) {
+        if !left.any(|file| holds_work(&file.path())) {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
@@ -376,6 +365,16 @@ impl Journal {
         fs::rename(&self.folder, &dropped).map_err(io_at(&self.folder))?;
         fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
     }
+}
+
+/// Whether a file of the state is of a part, or a table with an answer.
+fn holds_work(file: &Path) -> bool {
+    let part = file
+        .extension()
+        .is_some_and(|ending| ending == DONE || ending == CHECKPOINT);
+    // A table of answers has a head line even if there are none.
+    part || file.ends_with(ANSWERS)
+        && fs::read(file).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
 }
 
 /// How often a part keeps a checkpoint.

@@ -43,10 +43,7 @@ pub fn write<V: Serialize>(path: &Path, head: &Digest, value: &V) -> Result<(), 
         sealed.end()
     });
     match written {
-        Err(_) if refused => Err(JournalError::Damaged {
-            path: path.to_owned(),
-            what: "cannot be encoded",
-        }),
+        Err(_) if refused => Err(JournalError::damaged(path, "cannot be encoded")),
         written => written.map_err(|error| io_at(path)(error.into())),
     }
 }
@@ -60,10 +57,6 @@ pub fn read<V: DeserializeOwned>(
     bytes_max: u64,
     head: &Digest,
 ) -> Result<Option<V>, JournalError> {
-    let damaged = |what| JournalError::Damaged {
-        path: path.to_owned(),
-        what,
-    };
     let file = match files::open_regular(path, OpenOptions::new().read(true)) {
         Err(error) if error.is_missing() => return Ok(None),
         file => file.map_err(|error| io_at(path)(error.into()))?,
@@ -78,7 +71,7 @@ pub fn read<V: DeserializeOwned>(
     }
     let content = length
         .checked_sub(DIGEST as u64)
-        .ok_or_else(|| damaged("is too short"))?;
+        .ok_or_else(|| JournalError::damaged(path, "is too short"))?;
     let mut file = BufReader::with_capacity(BUFFER, file);
     // All of it once before anything in it is believed.
     let mut frame = Frame::leaf();
@@ -87,7 +80,10 @@ pub fn read<V: DeserializeOwned>(
         let bytes = file.fill_buf().map_err(io_at(path))?;
         let own = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         if own == 0 {
-            return Err(damaged("became shorter while it was read"));
+            return Err(JournalError::damaged(
+                path,
+                "became shorter while it was read",
+            ));
         }
         frame.bytes(&bytes[..own]);
         file.consume(own);
@@ -96,7 +92,8 @@ pub fn read<V: DeserializeOwned>(
     let mut seal = [0; DIGEST];
     file.read_exact(&mut seal).map_err(io_at(path))?;
     if frame.end().0 != seal {
-        return Err(damaged(
+        return Err(JournalError::damaged(
+            path,
             "is damaged: it does not have the digest it ends with",
         ));
     }
@@ -105,14 +102,19 @@ pub fn read<V: DeserializeOwned>(
     let belongs =
         content >= DIGEST as u64 && file.read_exact(&mut found).is_ok() && found == head.0;
     if !belongs {
-        return Err(damaged("is of another scenario or other data"));
+        return Err(JournalError::damaged(
+            path,
+            "is of another scenario or other data",
+        ));
     }
     let opening = Opening {
         file: file.take(content - DIGEST as u64),
         some: Vec::new(),
     };
     let value = V::deserialize(&mut postcard::Deserializer::from_flavor(opening));
-    value.map(Some).map_err(|_| damaged("does not decode"))
+    value
+        .map(Some)
+        .map_err(|_| JournalError::damaged(path, "does not decode"))
 }
 
 /// A file that is being written, and the digest of its content so far.

@@ -324,15 +324,10 @@ impl Shared {
                 }
             }
             Log::Text => {
-                let tenth = |done: u64| done * 10 / total;
-                if tenth(done) > tenth(done.saturating_sub(more)) && done < total {
+                let tenth = done * 10 / total;
+                if tenth > done.saturating_sub(more) * 10 / total && done < total {
                     last.written = Some(now);
-                    eprintln!(
-                        "{:>3} %  {}{}",
-                        tenth(done) * 10,
-                        last.what,
-                        self.left(&last)
-                    );
+                    eprintln!("{:>3} %  {}{}", tenth * 10, last.what, self.left(&last));
                 }
             }
         }
@@ -359,14 +354,14 @@ impl Shared {
 
     fn progress(&self, event: &str, last: &Last, waited: Option<Duration>) {
         let rate = self.rate(last);
-        let of_step = |field: fn(&Step) -> u32| last.step.as_ref().map(field);
+        let step = last.step.as_ref();
         let total = self.total;
         Line {
             event,
-            run: of_step(|step| step.run),
-            method: last.step.as_ref().map(|step| step.method.name()),
-            round: of_step(|step| step.round),
-            rounds: of_step(|step| step.rounds),
+            run: step.map(|step| step.run),
+            method: step.map(|step| step.method.name()),
+            round: step.map(|step| step.round),
+            rounds: step.map(|step| step.rounds),
             epsilon_spent: last.epsilon.0,
             epsilon_left: last.epsilon.1,
             what: Some(&last.what),

@@ -317,13 +317,13 @@ impl Scenario {
             .collect();
         let mut scenario = Scenario::read_without_own(root, &names)?;
         for (place, keys) in own.into_iter().enumerate() {
-            let read = |section, method| scenario.seen_by(section, method);
-            scenario
-                .own
-                .push(OwnMethod::read(keys, place, &table, &scenario, read)?);
+            let own = OwnMethod::read(keys, place, &table, &scenario, |section, method| {
+                scenario.seen_by(section, method)
+            })?;
+            scenario.own.push(own);
         }
-        let unknown = |name: &&MethodName| scenario.method(**name).is_none();
-        if let Some(name) = scenario.federation.methods.iter().find(unknown) {
+        let mut asked = scenario.federation.methods.iter();
+        if let Some(name) = asked.find(|name| scenario.method(**name).is_none()) {
             let shipped = Method::SHIPPED.map(Method::named);
             let all: Vec<&str> = shipped
                 .iter()
@@ -365,11 +365,11 @@ impl Scenario {
     /// Refuses a campaign whose agents have too few first points to be standardised, or whose ε has
     /// no noise.
     fn says_enough(&self) -> Result<(), Problem> {
-        let few = |method: &Method| {
+        let few = self.methods().find(|method| {
             method.is_campaign()
                 && (self.of(*method).federation.initial_points as usize) < POINTS_MIN
-        };
-        match self.methods().find(few) {
+        });
+        match few {
             Some(method) => {
                 let admissible = format!(
                     "at least {POINTS_MIN} with `{method}`: of two values one says nothing but the unit"
@@ -411,31 +411,23 @@ impl Scenario {
     /// Refuses two servers for a private method whose server draws a secret sample, and where no
     /// method would use them.
     fn shares_what_can_be_shared(&self) -> Result<(), Problem> {
-        let two = |method: &Method| self.of(*method).privacy.servers() == Trust::TwoServers;
-        let refused = |admissible| {
-            Err(Problem::value(
-                "privacy.trust",
-                Trust::TwoServers,
-                admissible,
-            ))
-        };
-        if let Some(method) = self
+        let shared: Vec<Method> = self
             .private_methods()
-            .filter(two)
-            .find(|method| !method.is_prior())
-        {
+            .filter(|method| self.of(*method).privacy.servers() == Trust::TwoServers)
+            .collect();
+        let admissible = if let Some(method) = shared.iter().find(|method| !method.is_prior()) {
             let why = "only releases of `dp-prior` and its variants, to which everybody contributes, are summed in shares";
-            return refused(format!(
-                "one-server with the private method `{method}`: {why}"
-            ));
-        }
-        let used = self.private_methods().any(|method| two(&method));
-        if !used && self.privacy.servers() == Trust::TwoServers {
-            return refused(
-                "one-server, or a method `dp-prior`: no other private method has shares".to_owned(),
-            );
-        }
-        Ok(())
+            format!("one-server with the private method `{method}`: {why}")
+        } else if shared.is_empty() && self.privacy.servers() == Trust::TwoServers {
+            "one-server, or a method `dp-prior`: no other private method has shares".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Problem::value(
+            "privacy.trust",
+            Trust::TwoServers,
+            admissible,
+        ))
     }
 
     /// Cautions about the scenario's privacy, to be read before believing a result: a δ above .01,

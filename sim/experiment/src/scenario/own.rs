@@ -93,39 +93,48 @@ pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>,
     for section in sections {
         let path = section.path().to_owned();
         let keys = OwnKeys::read(section)?;
-        let refused = |key: &str, value: &str, admissible: String| {
-            Err(Problem::value(
-                &format!("{path}.{key}"),
-                format!("\"{value}\""),
-                admissible,
-            ))
-        };
         let OwnKeys {
             name, base, digest, ..
         } = &keys;
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if !(name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.chars().all(fits)
-            && name.len() <= NAME_MAX)
-        {
+        if !is_name(name) {
             let admissible =
                 format!("1 to {NAME_MAX} of a to z, 0 to 9, -, _ and ., a letter first");
-            return refused("name", name, admissible);
+            return Err(refused(&path, "name", name, admissible));
         }
         let taken = found.iter().any(|(_, other)| other.name == *name);
         if taken || name == CUSTOM || Method::from_name(name).is_some() {
-            return refused("name", name, "a name that no other method has".to_owned());
+            let admissible = "a name that no other method has".to_owned();
+            return Err(refused(&path, "name", name, admissible));
         }
         if let Some(digest) = digest.as_ref().filter(|_| base.name() != CUSTOM) {
-            return refused(
-                "digest",
-                digest,
-                format!("no such key beside the base {base}"),
-            );
+            let admissible = format!("no such key beside the base {base}");
+            return Err(refused(&path, "digest", digest, admissible));
         }
         found.push((path, keys));
     }
     Ok(found)
+}
+
+/// Whether a text has the form of a method's name.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c))
+        && text.len() <= NAME_MAX
+}
+
+/// Refuses a text under a key of the table at `path`.
+fn refused(path: &str, key: &str, text: &str, admissible: String) -> Problem {
+    Problem::value(&format!("{path}.{key}"), format!("\"{text}\""), admissible)
+}
+
+/// Why a key is common to all methods of a run; `None` if a method may set it.
+fn why_common(key: &str) -> Option<&'static str> {
+    COMMON
+        .iter()
+        .find(|(start, _)| key == *start || key.starts_with(&format!("{start}.")))
+        .map(|(_, why)| *why)
 }
 
 impl<S: Serialize> OwnMethod<S> {
@@ -146,9 +155,7 @@ impl<S: Serialize> OwnMethod<S> {
         let set = flat(keys.set.as_ref().unwrap_or(&Table::new()));
         let mut table = root.clone();
         for (key, value) in &set {
-            let common =
-                |(start, _): &&(&str, &str)| key == start || key.starts_with(&format!("{start}."));
-            if let Some((_, why)) = COMMON.iter().find(common) {
+            if let Some(why) = why_common(key) {
                 let admissible = format!("{FREE}; {why}");
                 return Err(Problem::value(
                     &format!("{path}.set.{key}"),
@@ -171,14 +178,9 @@ impl<S: Serialize> OwnMethod<S> {
             read(Section::root(table), method).map_err(|problem| blamed(problem, &path, &set))?;
         let own = flat(&written(&scenario));
         let all = flat(&written(whole));
-        let common = |key: &str| {
-            COMMON
-                .iter()
-                .any(|(start, _)| key == *start || key.starts_with(&format!("{start}.")))
-        };
         let differing: Table = own
             .into_iter()
-            .filter(|(key, value)| !common(key) && all.get(key) != Some(value))
+            .filter(|(key, value)| why_common(key).is_none() && all.get(key) != Some(value))
             .collect();
         keys.set = Some(differing).filter(|set| !set.is_empty());
         Ok(OwnMethod {
@@ -228,10 +230,9 @@ fn put(table: &mut Table, key: &str, value: Value) -> bool {
 
 /// A problem of the scenario as the method sees it, reported for the method's own table.
 fn blamed(problem: Problem, path: &str, set: &Table) -> Problem {
-    let of = |key: &str| format!("{path}.set.{key}");
     match problem {
         Problem::UnknownKey { key, admissible } => Problem::UnknownKey {
-            key: of(&key),
+            key: format!("{path}.set.{key}"),
             admissible,
         },
         Problem::Value {
@@ -239,7 +240,7 @@ fn blamed(problem: Problem, path: &str, set: &Table) -> Problem {
             value,
             admissible,
         } if set.contains_key(&key) => Problem::Value {
-            key: of(&key),
+            key: format!("{path}.set.{key}"),
             value,
             admissible,
         },

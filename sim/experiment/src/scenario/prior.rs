@@ -124,9 +124,9 @@ impl PriorConfig {
                 admissible,
             ));
         }
-        let made = |shares: &[f64]| multipliers(plan.epsilon, delta, shares);
         let campaign = equal_noise_multipliers(plan.epsilon, delta, CAMPAIGN_RELEASES).ok();
-        let Some((noise_multipliers, campaign)) = made(&plan.shares).zip(campaign) else {
+        let planned = multipliers(plan.epsilon, delta, &plan.shares);
+        let Some((noise_multipliers, campaign)) = planned.zip(campaign) else {
             let (low, high) = NoiseMultiplier::RANGE;
             let admissible = format!(
                 "an ε that at δ = {delta:e} and with these shares gives every release a noise multiplier from {low} to {high}"

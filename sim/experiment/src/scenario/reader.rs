@@ -26,6 +26,17 @@ pub struct ScenarioError {
     pub problem: Problem,
 }
 
+impl ScenarioError {
+    /// A problem of a file, and its line where it is known.
+    pub(super) fn at(file: &str, line: Option<usize>, problem: Problem) -> Self {
+        ScenarioError {
+            file: file.to_owned(),
+            line,
+            problem,
+        }
+    }
+}
+
 /// What is wrong with a scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
@@ -198,17 +209,18 @@ impl Section {
         let Some(Some(tables)) = tables else {
             return Err(self.refuse(key, value, format!("tables [[{path}]]")));
         };
-        let section = |(place, table): (usize, &&Table)| {
+        let mut sections = Vec::new();
+        for (place, table) in tables.into_iter().enumerate() {
             let name = table
                 .get("name")
                 .and_then(Value::as_str)
                 .map_or(place.to_string(), str::to_owned);
-            Section {
+            sections.push(Section {
                 path: format!("{path}.{name}"),
-                ..Section::root((*table).clone())
-            }
-        };
-        Ok(tables.iter().enumerate().map(section).collect())
+                ..Section::root(table.clone())
+            });
+        }
+        Ok(sections)
     }
 
     /// The keys that have not been taken yet.

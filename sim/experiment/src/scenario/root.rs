@@ -12,25 +12,15 @@ pub(super) fn with_root<S>(
     settings: &[String],
     read: impl FnOnce(Section) -> Result<S, Problem>,
 ) -> Result<S, ScenarioError> {
-    let error = |line, problem| ScenarioError {
-        file: source.to_owned(),
-        line,
-        problem,
-    };
     let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map(|span| line_at(text, span.start));
-        error(
-            line,
-            Problem::Syntax {
-                message: e.message().replace('\n', "; "),
-            },
-        )
+        let message = e.message().replace('\n', "; ");
+        ScenarioError::at(source, line, Problem::Syntax { message })
     })?;
     for setting in settings {
-        apply(&mut table, setting).map_err(|problem| ScenarioError {
-            file: "--set".into(),
-            line: None,
-            problem,
+        apply(&mut table, setting).ok_or_else(|| {
+            let setting = setting.clone();
+            ScenarioError::at("--set", None, Problem::Setting { setting })
         })?;
     }
     read(Section::root(table)).map_err(|problem| {
@@ -42,26 +32,21 @@ pub(super) fn with_root<S>(
             })
         });
         if set {
-            ScenarioError {
-                file: "--set".into(),
-                line: None,
-                problem,
-            }
+            ScenarioError::at("--set", None, problem)
         } else {
-            error(problem.key().and_then(|key| line_of(text, key)), problem)
+            let line = problem.key().and_then(|key| line_of(text, key));
+            ScenarioError::at(source, line, problem)
         }
     })
 }
 
 /// Writes one `section.key=value` into the table; the value is TOML, or a bare word taken as text.
-fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
-    let malformed = || Problem::Setting {
-        setting: setting.to_owned(),
-    };
-    let (path, text) = setting.split_once('=').ok_or_else(malformed)?;
+/// `None` if it is no such setting.
+fn apply(table: &mut Table, setting: &str) -> Option<()> {
+    let (path, text) = setting.split_once('=')?;
     let keys: Vec<&str> = path.trim().split('.').collect();
     if keys.iter().any(|key| key.is_empty()) {
-        return Err(malformed());
+        return None;
     }
     let text = text.trim();
     let value = format!("x = {text}")
@@ -70,19 +55,19 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
         .filter(|parsed| parsed.len() == 1)
         .and_then(|mut parsed| parsed.remove("x"))
         .unwrap_or_else(|| Value::String(text.to_owned()));
-    let (last, sections) = keys.split_last().ok_or_else(malformed)?;
+    let (last, sections) = keys.split_last()?;
     if let ["method", name, rest @ ..] = &keys[..] {
-        return own(table, name, rest, value).ok_or_else(malformed);
+        return own(table, name, rest, value);
     }
     let mut table = table;
     for section in sections {
         let entry = table
             .entry((*section).to_owned())
             .or_insert_with(|| Value::Table(Table::new()));
-        table = entry.as_table_mut().ok_or_else(malformed)?;
+        table = entry.as_table_mut()?;
     }
     table.insert((*last).to_owned(), value);
-    Ok(())
+    Some(())
 }
 
 /// Writes `method.NAME.key=value` or `method.NAME.set.section.key=value` into the table
@@ -93,8 +78,10 @@ fn own(root: &mut Table, name: &str, rest: &[&str], value: Value) -> Option<()> 
         .entry("method")
         .or_insert_with(|| Value::Array(Vec::new()))
         .as_array_mut()?;
-    let named = |method: &Value| method.get("name").and_then(Value::as_str) == Some(name);
-    let place = methods.iter().position(named).unwrap_or_else(|| {
+    let known = methods
+        .iter()
+        .position(|method| method.get("name").and_then(Value::as_str) == Some(name));
+    let place = known.unwrap_or_else(|| {
         methods.push(Value::Table(Table::from_iter([(
             "name".to_owned(),
             name.into(),
@@ -128,6 +115,21 @@ fn line_at(text: &str, offset: usize) -> usize {
         .count()
 }
 
+/// What follows a key at the start of a dotted path; `None` if the path starts with another one. A
+/// key in quotes may have dots.
+fn after<'p>(path: &'p str, key: &str) -> Option<&'p str> {
+    path.strip_prefix(key)
+        .filter(|tail| tail.is_empty() || tail.starts_with('.'))
+}
+
+/// Whether a table has this `name`.
+fn is_named(table: &DeTable<'_>, wanted: &str) -> bool {
+    table.iter().any(|(key, value)| {
+        let value = value.get_ref();
+        key.get_ref() == "name" && matches!(value, DeValue::String(name) if name == wanted)
+    })
+}
+
 /// Line of a dotted key, or of its deepest section in the text.
 fn line_of(text: &str, path: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
@@ -135,35 +137,23 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
     let mut found = None;
     let mut rest = path;
     while !rest.is_empty() {
-        // A name in quotes may have dots.
-        let fits = |key: &str| {
-            rest.strip_prefix(key)
-                .filter(|tail| tail.is_empty() || tail.starts_with('.'))
-        };
         let Some((name, value)) = table
             .iter()
-            .find(|(name, _)| fits(name.get_ref()).is_some())
+            .find(|(name, _)| after(rest, name.get_ref()).is_some())
         else {
             break;
         };
         found = Some(line_at(text, Spanned::span(name).start));
-        rest = fits(name.get_ref())?.trim_start_matches('.');
+        rest = after(rest, name.get_ref())?.trim_start_matches('.');
         match value.get_ref() {
             DeValue::Table(inner) => table = inner,
             // An array of tables: the one of that name.
             DeValue::Array(tables) => {
                 let (wanted, tail) = rest.split_once('.').unwrap_or((rest, ""));
-                let named = |table: &DeTable<'_>| {
-                    table.iter().any(|(key, value)| {
-                        let value = value.get_ref();
-                        key.get_ref() == "name"
-                            && matches!(value, DeValue::String(name) if name == wanted)
-                    })
-                };
                 let mut all = tables
                     .iter()
                     .filter_map(|one| Some((one.get_ref().as_table()?, one.span())));
-                let Some((inner, span)) = all.find(|(table, _)| named(table)) else {
+                let Some((inner, span)) = all.find(|(table, _)| is_named(table, wanted)) else {
                     break;
                 };
                 (table, rest, found) = (inner, tail, Some(line_at(text, span.start)));

@@ -49,6 +49,15 @@ pub(super) struct Inadmissible {
     pub(super) admissible: String,
 }
 
+impl Inadmissible {
+    fn new(value: &Value, admissible: String) -> Self {
+        Inadmissible {
+            value: shown(value),
+            admissible,
+        }
+    }
+}
+
 const fn rule(item: Item) -> Rule {
     Rule {
         item,
@@ -243,25 +252,19 @@ impl Rule {
 
     /// Refuses a value of another type or outside the range.
     pub(super) fn check(&self, value: &Value) -> Result<(), Inadmissible> {
-        let refused = |value: &Value, admissible: String| {
-            Err(Inadmissible {
-                value: shown(value),
-                admissible,
-            })
-        };
         let Some((least, most)) = self.list else {
-            let near = || self.near(value);
             return if self.item.admits(value) {
                 Ok(())
             } else {
-                refused(value, self.admissible() + &near())
+                let admissible = self.admissible() + &self.near(value);
+                Err(Inadmissible::new(value, admissible))
             };
         };
         let Some(items) = value
             .as_array()
             .filter(|items| !items.is_empty() || least == 0)
         else {
-            return refused(value, self.admissible());
+            return Err(Inadmissible::new(value, self.admissible()));
         };
         let wrong = items.iter().find(|item| !self.item.admits(item));
         let twice = items
@@ -275,13 +278,15 @@ impl Rule {
         match (self.item, wrong, twice) {
             // Of a list of names the one that is wrong is told, not all of them.
             (Item::OneOf(_) | Item::Named(_), Some(item), _) => {
-                refused(item, self.range("\"") + &self.near(item))
+                let admissible = self.range("\"") + &self.near(item);
+                Err(Inadmissible::new(item, admissible))
             }
             (Item::OneOf(_) | Item::Named(_), None, Some((_, item))) => {
-                refused(item, "every name at most once".to_owned())
+                let admissible = "every name at most once".to_owned();
+                Err(Inadmissible::new(item, admissible))
             }
             (_, None, None) if !falls && (least..=most).contains(&items.len()) => Ok(()),
-            _ => refused(value, self.admissible()),
+            _ => Err(Inadmissible::new(value, self.admissible())),
         }
     }
 

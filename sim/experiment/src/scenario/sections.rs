@@ -30,6 +30,15 @@ impl SectionTables {
         SectionTables { many: true, ..self }
     }
 
+    /// The dotted name of one of its keys.
+    pub(super) fn path_of(&self, key: &str) -> String {
+        if self.name.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.name)
+        }
+    }
+
     /// Its header in TOML; empty for the keys above all sections.
     pub(super) fn head(&self) -> String {
         match (self.name, self.many) {

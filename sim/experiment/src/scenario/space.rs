@@ -63,23 +63,25 @@ impl SpaceConfig {
     /// The inputs with their names, in order.
     pub fn all(&self) -> Vec<(&str, Input<'_>)> {
         let mut ranges = self.input_ranges.iter();
-        let input = |name: &String| match self
-            .categorical_inputs
-            .iter()
-            .position(|other| other == name)
-        {
-            Some(place) => Input::Category(self.categories.get(place).map_or(&[], Vec::as_slice)),
-            None => Input::Number {
-                range: ranges.next().copied().unwrap_or([0.0, 1.0]),
-                log: self.log_inputs.contains(name),
-                integer: self.integer_inputs.contains(name),
-            },
-        };
-        self.inputs
-            .iter()
-            .map(String::as_str)
-            .zip(self.inputs.iter().map(input).collect::<Vec<_>>())
-            .collect()
+        let mut all = Vec::with_capacity(self.inputs.len());
+        for name in &self.inputs {
+            let category = self
+                .categorical_inputs
+                .iter()
+                .position(|other| other == name);
+            let input = match category {
+                Some(place) => {
+                    Input::Category(self.categories.get(place).map_or(&[], Vec::as_slice))
+                }
+                None => Input::Number {
+                    range: ranges.next().copied().unwrap_or([0.0, 1.0]),
+                    log: self.log_inputs.contains(name),
+                    integer: self.integer_inputs.contains(name),
+                },
+            };
+            all.push((name.as_str(), input));
+        }
+        all
     }
 
     /// D: a dimension for every number, and one for every name of a category.
@@ -95,10 +97,10 @@ impl SpaceConfig {
             ("objective.integer_inputs", &self.integer_inputs),
         ] {
             let numbers = key != "objective.categorical_inputs";
-            let known = |name: &String| {
-                self.inputs.contains(name) && !(numbers && self.categorical_inputs.contains(name))
-            };
-            if let Some(name) = names.iter().find(|name| !known(name)) {
+            let unknown = names.iter().find(|name| {
+                !self.inputs.contains(name) || (numbers && self.categorical_inputs.contains(name))
+            });
+            if let Some(name) = unknown {
                 let what = if numbers {
                     "names of `inputs` that are no categories"
                 } else {

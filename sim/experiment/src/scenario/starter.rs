@@ -56,13 +56,6 @@ pub fn starter<M: ?Sized>(
         } else {
             resolved.get(section.name).and_then(|v| v.as_table())
         };
-        let path = |key: &str| {
-            if section.name.is_empty() {
-                key.to_owned()
-            } else {
-                format!("{}.{key}", section.name)
-            }
-        };
         let Some(table) = section.tables.first() else {
             continue;
         };
@@ -83,7 +76,8 @@ pub fn starter<M: ?Sized>(
             let value = values
                 .and_then(|values| values.get(key.name))
                 .map(ToString::to_string);
-            let _ = match given.iter().find(|(given, _)| *given == path(key.name)) {
+            let path = section.path_of(key.name);
+            let _ = match given.iter().find(|(given, _)| *given == path) {
                 Some((_, value)) => writeln!(text, "{} = {value}", key.name),
                 None => writeln!(
                     text,

@@ -147,11 +147,11 @@ impl Scenario {
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
         // What a method of another program uses nobody here knows. A method with keys of its own
         // may draw in another way.
-        let used = |method: Method| {
+        let used = self.methods().any(|method| {
             method.parts().kind == Kind::Custom
                 || uses(method.parts(), self.of(method).beside(sets_epsilon))
-        };
-        if self.methods().any(used) {
+        });
+        if used {
             return None;
         }
         let would = Method::SHIPPED

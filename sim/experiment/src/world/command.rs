@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -95,10 +95,9 @@ impl Commands {
                 file: None,
             }),
             |path| {
-                let of = |setting: &Vec<Setting>| setting.iter().map(shown).collect::<Vec<_>>();
                 let places = (0..)
                     .zip(&settings)
-                    .map(|(place, setting)| (of(setting), place))
+                    .map(|(place, setting)| (setting.iter().map(shown).collect(), place))
                     .collect();
                 Answers::open(path, config, agents, &places)
             },
@@ -176,11 +175,8 @@ fn columns(config: &CommandConfig) -> Vec<String> {
 
 /// The file up to its last whole line: a process that was killed may have left half of one.
 fn whole_lines(path: &Path) -> Result<Vec<u8>, ObjectiveError> {
-    let unreadable = |error| ObjectiveError::Unreadable {
-        path: path.to_owned(),
-        error,
-    };
-    let mut bytes = read_bounded(path, BYTES_MAX).map_err(unreadable)?;
+    let mut bytes =
+        read_bounded(path, BYTES_MAX).map_err(|error| ObjectiveError::unreadable(path, error))?;
     bytes.truncate(
         bytes
             .iter()
@@ -188,6 +184,11 @@ fn whole_lines(path: &Path) -> Result<Vec<u8>, ObjectiveError> {
             .map_or(0, |last| last + 1),
     );
     Ok(bytes)
+}
+
+/// Whether a number counts something in 32 bits.
+fn is_count(x: f64) -> bool {
+    x.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&x)
 }
 
 impl Answers {
@@ -198,10 +199,6 @@ impl Answers {
         agents: u32,
         places: &BTreeMap<Vec<String>, u32>,
     ) -> Result<Self, ObjectiveError> {
-        let unwritable = |error| ObjectiveError::Unwritable {
-            path: path.to_owned(),
-            error,
-        };
         let mut known = BTreeMap::new();
         let bytes = if path.exists() {
             whole_lines(path)?
@@ -215,10 +212,9 @@ impl Answers {
                 .map(|name| rows.column(name))
                 .collect::<Result<Vec<_>, _>>()?;
             for row in rows.iter() {
-                let whole = |x: f64| x.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&x);
                 let agent = row.number(
                     columns[0],
-                    |x| whole(x) && x < f64::from(agents),
+                    |x| is_count(x) && x < f64::from(agents),
                     "the number of an agent",
                 )?;
                 let inputs = columns.len() - 3;
@@ -229,30 +225,38 @@ impl Answers {
                 let candidate = places
                     .get(&setting)
                     .ok_or_else(|| row.refuse(columns[1], "the inputs of a candidate"))?;
-                let observation =
-                    row.number(columns[inputs + 1], whole, "the number of an observation")?;
+                let observation = row.number(
+                    columns[inputs + 1],
+                    is_count,
+                    "the number of an observation",
+                )?;
                 let value = row.number(columns[inputs + 2], |_| true, "a number")?;
                 known.insert((agent as u32, *candidate, observation as u32), value);
             }
         }
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)
-            .map_err(unwritable)?;
-        // Half a line is written over.
-        file.set_len(bytes.len() as u64).map_err(unwritable)?;
-        std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).map_err(unwritable)?;
-        if bytes.is_empty() {
-            file.write_all(line(&columns(config)).as_bytes())
-                .map_err(unwritable)?;
-        }
+        let file = Self::append(path, bytes.len() as u64, config)
+            .map_err(|error| ObjectiveError::unwritable(path, error))?;
         Ok(Answers {
             known,
             open: BTreeSet::new(),
             file: Some((path.to_owned(), file)),
         })
+    }
+
+    /// Opens the table for lines behind its first `length` bytes; a new one gets its header.
+    fn append(path: &Path, length: u64, config: &CommandConfig) -> io::Result<File> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
+        // Half a line is written over.
+        file.set_len(length)?;
+        file.seek(SeekFrom::End(0))?;
+        if length == 0 {
+            file.write_all(line(&columns(config)).as_bytes())?;
+        }
+        Ok(file)
     }
 }
 
@@ -303,14 +307,10 @@ impl Shared {
             let mut fields = vec![agent.to_string()];
             fields.extend(self.settings[candidate as usize].iter().map(shown));
             fields.extend([observation.to_string(), value.to_string()]);
-            let unwritable = |error| ObjectiveError::Unwritable {
-                path: path.clone(),
-                error,
-            };
             // A checkpoint never knows of more than this file.
             file.write_all(line(&fields).as_bytes())
                 .and_then(|()| file.sync_data())
-                .map_err(unwritable)?;
+                .map_err(|error| ObjectiveError::unwritable(path, error))?;
         }
         answers.known.insert(place, value);
         Ok(value)

@@ -10,34 +10,31 @@ use crate::scenario::{ObjectiveConfig, Scenario};
 /// **Errors**: [`ObjectiveError::Other`]: another kind of objective; functions of other agents,
 /// dimension or digest.
 pub fn check(scenario: &Scenario, family: &dyn Family) -> Result<(), ObjectiveError> {
-    let other = |what, found: String, wanted: String| {
-        Err(ObjectiveError::Other {
-            what,
-            found,
-            wanted,
-        })
-    };
     let ObjectiveConfig::Custom(config) = &scenario.objective else {
-        return other("kind", "custom".into(), "another `objective.kind`".into());
+        return Err(ObjectiveError::other(
+            "kind",
+            "custom",
+            "another `objective.kind`",
+        ));
     };
     let functions = family.realize(RunSeed::new(scenario.seed, 0));
     if functions.agents() != scenario.federation.agents {
-        return other(
+        return Err(ObjectiveError::other(
             "agents",
-            functions.agents().to_string(),
-            scenario.federation.agents.to_string(),
-        );
+            functions.agents(),
+            scenario.federation.agents,
+        ));
     }
     if functions.dim() != config.dim {
-        return other(
+        return Err(ObjectiveError::other(
             "dimension",
-            functions.dim().to_string(),
-            config.dim.to_string(),
-        );
+            functions.dim(),
+            config.dim,
+        ));
     }
     match &config.digest {
         Some(wanted) if *wanted != family.digest().to_string() => {
-            other("digest", family.digest().to_string(), wanted.clone())
+            Err(ObjectiveError::other("digest", family.digest(), wanted))
         }
         _ => Ok(()),
     }

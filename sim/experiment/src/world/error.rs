@@ -1,6 +1,8 @@
 //! Why an objective could not be built.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::text::Quoted;
 
@@ -225,4 +227,31 @@ pub enum ObjectiveError {
         /// The most variance that may be missing.
         tolerance: f64,
     },
+}
+
+impl ObjectiveError {
+    /// The system's refusal to read a file.
+    pub(super) fn unreadable(path: &Path, error: io::Error) -> Self {
+        ObjectiveError::Unreadable {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    /// The system's refusal to write a file.
+    pub(super) fn unwritable(path: &Path, error: io::Error) -> Self {
+        ObjectiveError::Unwritable {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    /// What the functions have, and what the scenario says instead.
+    pub(super) fn other(what: &'static str, found: impl Display, wanted: impl Display) -> Self {
+        ObjectiveError::Other {
+            what,
+            found: found.to_string(),
+            wanted: wanted.to_string(),
+        }
+    }
 }

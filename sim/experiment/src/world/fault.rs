@@ -205,23 +205,30 @@ pub struct TraceError {
     message: String,
 }
 
+impl TraceError {
+    /// What is wrong in a line of a trace; 0 for the whole file.
+    fn at(path: &Path, line: u64, message: String) -> Self {
+        TraceError {
+            path: path.to_owned(),
+            line,
+            message,
+        }
+    }
+}
+
 /// Reads `agent,from,to` lines under that header: the rounds in which an agent is present, both
 /// ends included.
 fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
-    let error = |line, message: String| TraceError {
-        path: path.to_owned(),
-        line,
-        message,
-    };
     let bytes = read_bounded(path, TRACE_BYTES_MAX)
-        .map_err(|e| error(0, format!("cannot be read: {e}")))?;
+        .map_err(|e| TraceError::at(path, 0, format!("cannot be read: {e}")))?;
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader
         .headers()
-        .map_err(|e| error(1, e.to_string()))?
+        .map_err(|e| TraceError::at(path, 1, e.to_string()))?
         .clone();
     if header.iter().collect::<Vec<_>>() != ["agent", "from", "to"] {
-        return Err(error(
+        return Err(TraceError::at(
+            path,
             1,
             format!(
                 "header `{}`, must be `agent,from,to`",
@@ -235,25 +242,25 @@ fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>
         let mut line = |position: Option<&csv::Position>| {
             position.map_or(0, |position| lines.of(position.byte()))
         };
-        let record = record.map_err(|e| error(line(e.position()), e.to_string()))?;
+        let record = record.map_err(|e| TraceError::at(path, line(e.position()), e.to_string()))?;
         let line = line(record.position());
         let field = |i: usize, name: &str, admissible: &str| {
             let text = record.get(i).unwrap_or("").trim();
             text.parse::<u32>().map_err(|_| {
-                error(
-                    line,
-                    format!("{name} `{}` is not {admissible}", Quoted(text)),
-                )
+                let message = format!("{name} `{}` is not {admissible}", Quoted(text));
+                TraceError::at(path, line, message)
             })
         };
         let agent = field(0, "agent", "a whole number")?;
         if agent >= agents {
-            return Err(error(line, format!("agent {agent} is not in 0..{agents}")));
+            let message = format!("agent {agent} is not in 0..{agents}");
+            return Err(TraceError::at(path, line, message));
         }
         let from = field(1, "from", "a round")?;
         let to = field(2, "to", "a round")?;
         if from > to {
-            return Err(error(line, format!("from {from} is after to {to}")));
+            let message = format!("from {from} is after to {to}");
+            return Err(TraceError::at(path, line, message));
         }
         present.entry(agent).or_default().push((from, to));
     }

@@ -66,14 +66,17 @@ pub fn load(
     };
     let (cells, values): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     Table::filled(&shape, &rows, agents, &cells, |cell, number| {
-        let missing = || ObjectiveError::Entry {
-            path: rows.path().to_owned(),
-            line: cell.row.line(),
-            entry: config.metric.clone(),
-            found: "has no number in the rounds that count".to_owned(),
-            admissible: "a number up to 1e12, or objective.diverged for what has none".to_owned(),
-        };
-        values[number].or(config.diverged).ok_or_else(missing)
+        values[number].or(config.diverged).ok_or_else(|| {
+            let found = "has no number in the rounds that count".to_owned();
+            let admissible = "a number up to 1e12, or objective.diverged for what has none";
+            Told::refuse(
+                rows.path(),
+                cell.row.line(),
+                &config.metric,
+                found,
+                admissible,
+            )
+        })
     })
 }
 
@@ -96,22 +99,28 @@ pub fn facts(config: &FedhpoConfig, path: &Path) -> Result<Facts, ObjectiveError
     })
 }
 
+/// Whether two fields are the same number, or the same text.
+fn alike(found: &str, wanted: &str) -> bool {
+    match (found.parse::<f64>(), wanted.parse::<f64>()) {
+        (Ok(found), Ok(wanted)) => found == wanted,
+        _ => found == wanted,
+    }
+}
+
 /// The rows that meet every condition of `only`; at least one.
 fn kept<'r>(config: &FedhpoConfig, rows: &'r Rows) -> Result<Vec<Row<'r>>, ObjectiveError> {
     let conditions = config
         .conditions()
         .map(|(column, value)| Ok((rows.column(column)?, value)))
         .collect::<Result<Vec<_>, _>>()?;
-    let alike = |found: &str, wanted: &str| match (found.parse::<f64>(), wanted.parse::<f64>()) {
-        (Ok(found), Ok(wanted)) => found == wanted,
-        _ => found == wanted,
-    };
-    let all = |row: &Row<'_>| {
-        conditions
-            .iter()
-            .all(|(column, value)| alike(row.text(*column), value))
-    };
-    let kept: Vec<Row<'r>> = rows.iter().filter(all).collect();
+    let kept: Vec<Row<'r>> = rows
+        .iter()
+        .filter(|row| {
+            conditions
+                .iter()
+                .all(|(column, value)| alike(row.text(*column), value))
+        })
+        .collect();
     if kept.is_empty() {
         let wanted = if config.only.is_empty() {
             "any".to_owned()
@@ -137,16 +146,6 @@ fn trainings<'r>(
         .iter()
         .map(|name| rows.column(name))
         .collect::<Result<Vec<_>, _>>()?;
-    let agent = |row: &Row<'r>| match columns[..] {
-        [only] => Cow::Borrowed(row.text(only)),
-        _ => Cow::Owned(
-            columns
-                .iter()
-                .map(|column| row.text(*column))
-                .collect::<Vec<_>>()
-                .join(", "),
-        ),
-    };
     if rows.has(RESULT) {
         let result = rows.column(RESULT)?;
         let mut found = Vec::new();
@@ -170,7 +169,7 @@ fn trainings<'r>(
                 found.push((
                     Cell {
                         row: *row,
-                        agent: agent(row),
+                        agent: agent(row, &columns),
                         setting,
                     },
                     told.of_all()?,
@@ -183,7 +182,21 @@ fn trainings<'r>(
         let why = "has no column `result`, so objective.agent_columns must name the columns that tell agents apart";
         return Err(rows.error(why.to_owned()));
     }
-    by_rounds(config, rows, kept, settings, agent)
+    by_rounds(config, rows, kept, settings, &columns)
+}
+
+/// The agent that a row names in these columns.
+fn agent<'r>(row: &Row<'r>, columns: &[usize]) -> Cow<'r, str> {
+    match columns {
+        [only] => Cow::Borrowed(row.text(*only)),
+        _ => Cow::Owned(
+            columns
+                .iter()
+                .map(|column| row.text(*column))
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
+    }
 }
 
 /// Trainings of a table with a line for each round.
@@ -192,7 +205,7 @@ fn by_rounds<'r>(
     rows: &'r Rows,
     kept: &[Row<'r>],
     settings: &'r [Vec<Setting>],
-    agent: impl Fn(&Row<'r>) -> Cow<'r, str>,
+    agent_columns: &[usize],
 ) -> Result<Vec<Training<'r>>, ObjectiveError> {
     let round = rows.column(ROUND)?;
     let metric = rows.column(&config.metric)?;
@@ -201,11 +214,10 @@ fn by_rounds<'r>(
         .as_ref()
         .map(|name| rows.column(name))
         .transpose()?;
-    let (count, training_of) = numbered(
-        kept.iter()
-            .zip(settings)
-            .map(|(row, setting)| (agent(row), setting.iter().map(shown).collect::<Vec<_>>())),
-    );
+    let (count, training_of) = numbered(kept.iter().zip(settings).map(|(row, setting)| {
+        let inputs: Vec<String> = setting.iter().map(shown).collect();
+        (agent(row, agent_columns), inputs)
+    }));
     let mut rounds: Vec<Vec<(u32, f64, f64)>> = vec![Vec::new(); count];
     let mut cells: Vec<Option<Cell<'r>>> = (0..count).map(|_| None).collect();
     let mut seen = BTreeSet::new();
@@ -215,30 +227,30 @@ fn by_rounds<'r>(
             |x| x.fract() == 0.0 && (0.0..=1e6).contains(&x),
             "a whole number from 0 to 1000000",
         )?;
-        let number = |column: usize| {
-            row.text(column)
-                .parse::<f64>()
-                .map_err(|_| row.refuse(column, "a number, or nan"))
-        };
-        let by = selected_by.map_or(Ok(0.0), number)?;
+        let by = selected_by.map_or(Ok(0.0), |column| number_or_nan(row, column))?;
         if !seen.insert((*training, at as u32)) {
             let twice = "a round that this training does not have yet; tell agents apart by objective.agent_columns, or leave \
                          rows out by objective.only";
             return Err(row.refuse(round, twice));
         }
-        rounds[*training].push((at as u32, number(metric)?, by));
+        rounds[*training].push((at as u32, number_or_nan(row, metric)?, by));
         cells[*training].get_or_insert(Cell {
             row: *row,
-            agent: agent(row),
+            agent: agent(row, agent_columns),
             setting,
         });
     }
-    let value = |rounds: &Vec<(u32, f64, f64)>| chosen(config, rounds.iter().copied());
-    Ok(cells
+    let values = rounds
         .into_iter()
-        .flatten()
-        .zip(rounds.iter().map(value))
-        .collect())
+        .map(|rounds| chosen(config, rounds.into_iter()));
+    Ok(cells.into_iter().flatten().zip(values).collect())
+}
+
+/// The field of a column as a number, which may be none.
+fn number_or_nan(row: &Row<'_>, column: usize) -> Result<f64, ObjectiveError> {
+    row.text(column)
+        .parse()
+        .map_err(|_| row.refuse(column, "a number, or nan"))
 }
 
 /// The metric in the round that counts, of (round, metric, what rounds are selected by).
@@ -247,11 +259,11 @@ fn chosen(config: &FedhpoConfig, rounds: impl Iterator<Item = (u32, f64, f64)>) 
     let numbers =
         rounds.filter(|(round, x, by)| *round <= last && x.abs() <= VALUE_MAX && !by.is_nan());
     // Of rounds that are equally good the first counts; without a selector the last.
-    let earlier = |a: &(u32, f64, f64), b: &(u32, f64, f64)| match config.selected_by {
+    let best = numbers.min_by(|a, b| match config.selected_by {
         Some(_) => a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)),
         None => b.0.cmp(&a.0),
-    };
-    numbers.min_by(earlier).map(|(_, x, _)| x)
+    });
+    best.map(|(_, x, _)| x)
 }
 
 /// What the field `result` of one row says.
@@ -272,39 +284,22 @@ impl<'t> Told<'t> {
     ) -> Result<Self, ObjectiveError> {
         let path = rows.path();
         let line = row.line();
-        let wrong = |error| ObjectiveError::Literal {
-            path: path.to_owned(),
-            line,
-            column: RESULT,
-            error,
-        };
-        let Literal::Dictionary(entries) = literal::read(row.text(column)).map_err(wrong)? else {
+        let dictionary =
+            literal::read(row.text(column)).map_err(|error| ObjectiveError::Literal {
+                path: path.to_owned(),
+                line,
+                column: RESULT,
+                error,
+            })?;
+        let Literal::Dictionary(entries) = dictionary else {
             return Err(row.refuse(column, "a dictionary of lists, as Python prints it"));
         };
-        let list = |name: &str| {
-            let refused = |found: String| {
-                Self::refuse(
-                    path,
-                    line,
-                    name,
-                    found,
-                    "a list with a value for each evaluation",
-                )
-            };
-            match entries.iter().find(|(key, _)| key == name) {
-                Some((_, Literal::List(list))) => Ok(list.clone()),
-                Some(_) => Err(refused("is no list".to_owned())),
-                None => {
-                    let there: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).collect();
-                    Err(refused(format!(
-                        "is missing; there are {}",
-                        there.join(", ")
-                    )))
-                }
-            }
-        };
-        let metric = list(&config.metric)?;
-        let selected_by = config.selected_by.as_deref().map(list).transpose()?;
+        let metric = Self::list(path, line, &entries, &config.metric)?;
+        let selected_by = config
+            .selected_by
+            .as_deref()
+            .map(|name| Self::list(path, line, &entries, name))
+            .transpose()?;
         if let (Some(by), Some(name)) = (&selected_by, &config.selected_by)
             && by.len() != metric.len()
         {
@@ -329,6 +324,25 @@ impl<'t> Told<'t> {
             metric,
             selected_by,
         })
+    }
+
+    /// The list that a dictionary has under a name.
+    fn list(
+        path: &Path,
+        line: u64,
+        entries: &[(String, Literal)],
+        name: &str,
+    ) -> Result<Vec<Literal>, ObjectiveError> {
+        let found = match entries.iter().find(|(key, _)| key == name) {
+            Some((_, Literal::List(list))) => return Ok(list.clone()),
+            Some(_) => "is no list".to_owned(),
+            None => {
+                let there: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).collect();
+                format!("is missing; there are {}", there.join(", "))
+            }
+        };
+        let admissible = "a list with a value for each evaluation";
+        Err(Self::refuse(path, line, name, found, admissible))
     }
 
     fn refuse(
@@ -356,23 +370,13 @@ impl<'t> Told<'t> {
 
     /// The value where every evaluation has one number.
     fn of_all(&self) -> Result<Option<f64>, ObjectiveError> {
-        let number = |of: &Literal| {
-            match of {
-            Literal::Number(x) => Ok(*x),
-            _ => Err(self.no_number(
-                &self.config.metric,
-                "has lists",
-                "one number for each evaluation, or no objective.agent_columns: then the clients in these lists are the agents",
-            )),
-        }
+        let admissible = "one number for each evaluation, or no objective.agent_columns: then the clients in these lists \
+                          are the agents";
+        let numbers = self.metric.iter().map(Literal::number);
+        let Some(numbers) = numbers.collect::<Option<Vec<_>>>() else {
+            return Err(self.no_number(&self.config.metric, "has lists", admissible));
         };
-        self.value(
-            &self
-                .metric
-                .iter()
-                .map(number)
-                .collect::<Result<Vec<_>, _>>()?,
-        )
+        self.value(&numbers)
     }
 
     /// The value of each client, where every evaluation has a list of as many as in the row before.
@@ -394,19 +398,15 @@ impl<'t> Told<'t> {
                     &admissible,
                 ));
             }
-            let number = |of: &Literal| match of {
-                Literal::Number(x) => Ok(*x),
-                _ => Err(self.no_number(
-                    name,
-                    "has something else than numbers in its lists",
-                    "a number for each client",
-                )),
+            let Some(numbers) = of.iter().map(Literal::number).collect() else {
+                let found = "has something else than numbers in its lists";
+                return Err(self.no_number(name, found, "a number for each client"));
             };
-            values.push(of.iter().map(number).collect::<Result<_, _>>()?);
+            values.push(numbers);
         }
-        let own =
-            |client: usize| self.value(&values.iter().map(|of| of[client]).collect::<Vec<_>>());
-        (0..clients.unwrap_or(0)).map(own).collect()
+        (0..clients.unwrap_or(0))
+            .map(|client| self.value(&values.iter().map(|of| of[client]).collect::<Vec<_>>()))
+            .collect()
     }
 
     /// The value of the evaluation that counts.

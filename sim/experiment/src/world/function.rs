@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use sordino_core::random::{Party, Purpose, RunSeed};
+use sordino_core::random::RunSeed;
 
-use super::objective::noise;
+use super::objective::{coins, noise};
 use super::per_agent::PerAgent;
 use super::{Family, Objective};
 use crate::benchmark::TestFunction;
@@ -65,23 +65,28 @@ impl Shared {
     /// Noise-free values of one agent at all candidates. Places of the agent's stream: 0 the shift,
     /// 1 the scale.
     fn values(&self, run: RunSeed, agent: u32) -> Vec<f64> {
-        let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
-        let mut moved = stream(0);
-        let mut scaled = stream(1);
-        let symmetric = |width: f64, unit: f64| width * (2.0 * unit - 1.0);
+        let mut moved = coins(run, agent, 0);
+        let mut scaled = coins(run, agent, 1);
         let shift: Vec<f64> = (0..self.dim)
             .map(|_| symmetric(self.shift, moved.unit()))
             .collect();
         let factor = 1.0 + symmetric(self.scale, scaled.unit());
         let mut at = vec![0.0; self.dim];
-        let value = |point: &[f64]| {
-            at.iter_mut()
-                .zip(point.iter().zip(&shift))
-                .for_each(|(at, (x, d))| *at = x - d);
-            factor * self.function.value(&at)
-        };
-        self.points.chunks_exact(self.dim).map(value).collect()
+        self.points
+            .chunks_exact(self.dim)
+            .map(|point| {
+                at.iter_mut()
+                    .zip(point.iter().zip(&shift))
+                    .for_each(|(at, (x, d))| *at = x - d);
+                factor * self.function.value(&at)
+            })
+            .collect()
     }
+}
+
+/// The place in [−width, width) of a number in [0, 1).
+fn symmetric(width: f64, unit: f64) -> f64 {
+    width * (2.0 * unit - 1.0)
 }
 
 /// The functions of one run.

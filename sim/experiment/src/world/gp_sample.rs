@@ -12,7 +12,7 @@ use sordino_core::linalg::{dot, pivoted_cholesky};
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
-use super::objective::noise;
+use super::objective::{coins, noise};
 use super::per_agent::PerAgent;
 use super::{Family, Objective, ObjectiveError};
 pub use crate::benchmark::design::grid;
@@ -59,14 +59,13 @@ impl Factor {
         let kernel = kernel
             .build::<f64>()
             .expect("a scenario's ranges are inside the kernel's");
-        let point = |i: usize| &points[i * dim..][..dim];
         let mut diagonal = vec![0.0; n];
         let mut width = n.min(128).min(rank_max);
         loop {
             let mut rows = vec![0.0; n * width];
             let reached =
                 pivoted_cholesky(n, width, &mut rows, &mut diagonal, tolerance, |i, j| {
-                    kernel.covariance(point(i), point(j))
+                    kernel.covariance(&points[i * dim..][..dim], &points[j * dim..][..dim])
                 });
             if reached.residual <= tolerance {
                 return Ok(Factor {
@@ -170,16 +169,14 @@ impl Member {
     /// Coins and draws of (run, agent): 0 is the smooth function, 1 and 2 the coins, 3 the
     /// independent draw.
     fn new(shared: &Shared, run: RunSeed, agent: u32) -> Self {
-        let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
-        let coin = |place, probability: f64| stream(place).unit::<f64>() < probability;
+        let unrelated = coins(run, agent, 1).unit::<f64>() < shared.differences.unrelated;
         Member {
-            unrelated: coin(1, shared.differences.unrelated)
-                .then(|| shared.factor.coordinates(stream(3))),
-            flipped: coin(2, shared.differences.flipped),
+            unrelated: unrelated.then(|| shared.factor.coordinates(coins(run, agent, 3))),
+            flipped: coins(run, agent, 2).unit::<f64>() < shared.differences.flipped,
             own: shared
                 .own
                 .as_ref()
-                .map_or(Vec::new(), |own| own.coordinates(stream(0))),
+                .map_or(Vec::new(), |own| own.coordinates(coins(run, agent, 0))),
         }
     }
 }

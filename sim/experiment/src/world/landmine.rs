@@ -36,10 +36,7 @@ pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
             path: path.to_owned(),
             bytes_max: BYTES_MAX,
         },
-        _ => ObjectiveError::Unreadable {
-            path: path.to_owned(),
-            error,
-        },
+        _ => ObjectiveError::unreadable(path, error),
     })?;
     parse(path, &bytes)
 }

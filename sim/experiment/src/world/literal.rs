@@ -20,6 +20,16 @@ pub enum Literal {
     Other,
 }
 
+impl Literal {
+    /// The number, if it is one.
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Literal::Number(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
 /// Why a text is not such a dictionary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at its byte {at}, {expected} is expected")]
@@ -139,8 +149,11 @@ impl Reader<'_> {
     /// A number, a name, or a call.
     fn word(&mut self) -> Result<Literal, LiteralError> {
         let from = self.at;
-        let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
-        while self.text.get(self.at).is_some_and(of_word) {
+        while self
+            .text
+            .get(self.at)
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(byte))
+        {
             self.at += 1;
         }
         let word = String::from_utf8_lossy(&self.text[from..self.at]).into_owned();

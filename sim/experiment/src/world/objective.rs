@@ -1,7 +1,7 @@
 //! A family of functions, one for each agent.
 
 use sordino_core::digest::{Digest, Frame};
-use sordino_core::random::{Party, Purpose, RunSeed, normal};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use super::ObjectiveError;
 
@@ -78,6 +78,11 @@ pub(super) fn noise(run: RunSeed, agent: u32, observation: u32, std: f64) -> f64
         Purpose::ObservationNoise,
         observation,
     ))
+}
+
+/// The coins that tell an agent's function from those of others, at one place of their list.
+pub(super) fn coins(run: RunSeed, agent: u32, place: u32) -> Stream {
+    run.stream(Party::Agent(agent), Purpose::Objective, place)
 }
 
 /// What all runs of a scenario share: data sets, tables of known values, the factor of a prior.

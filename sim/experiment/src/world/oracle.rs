@@ -8,7 +8,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -100,6 +100,11 @@ impl Programs {
         }
     }
 
+    /// The started programs that wait for a question.
+    fn idle(&self) -> MutexGuard<'_, Vec<Program>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A number, or what the program said in its place. A program that says something else is
     /// ended, because its number may still be on its way and would be taken for the answer to the
     /// next question.
@@ -108,13 +113,12 @@ impl Programs {
         line: &str,
         time_max: Duration,
     ) -> Result<Result<f64, String>, ProgramError> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = idle().pop();
+        let waiting = self.idle().pop();
         let mut program = waiting.map_or_else(|| Program::start(&self.config.command), Ok)?;
         let answer = program.ask(line, time_max)?;
         match answer.parse::<f64>() {
             Ok(value) if Question::admits(value) => {
-                idle().push(program);
+                self.idle().push(program);
                 Ok(Ok(value))
             }
             _ => Ok(Err(answer)),

@@ -32,15 +32,11 @@ impl<V> PerAgent<V> {
     /// **Panics**: if there is no such agent.
     pub fn get(&self, agent: u32, make: impl Fn(u32) -> V) -> &V {
         let block = agent / BLOCK;
-        let all = || {
-            (block * BLOCK
-                ..self
-                    .agents
-                    .min(block.saturating_add(1).saturating_mul(BLOCK)))
-                .map(make)
-                .collect()
-        };
-        &self.blocks[block as usize].get_or_init(all)[(agent % BLOCK) as usize]
+        let values = self.blocks[block as usize].get_or_init(|| {
+            let end = block.saturating_add(1).saturating_mul(BLOCK);
+            (block * BLOCK..self.agents.min(end)).map(make).collect()
+        });
+        &values[(agent % BLOCK) as usize]
     }
 
     /// Number of agents whose values were made.

@@ -75,13 +75,13 @@ fn every_name_is_there(
         let Input::Category(names) = kind else {
             continue;
         };
-        let there = |name: &&String| {
-            all.iter()
-                .any(|settings| settings.get(place) == Some(&Setting::Name((*name).clone())))
-        };
         let missing: Vec<&str> = names
             .iter()
-            .filter(|name| !there(name))
+            .filter(|name| {
+                !all.iter().any(|settings| {
+                    matches!(settings.get(place), Some(Setting::Name(other)) if other == *name)
+                })
+            })
             .map(String::as_str)
             .collect();
         if !missing.is_empty() {
@@ -121,21 +121,22 @@ pub fn settings(
             inputs.len(),
             config.design_seed,
         );
-        let of = |point: &[f64]| {
-            inputs
-                .iter()
-                .zip(point)
-                .map(|((_, input), u)| space::decode(input, *u))
-                .collect()
-        };
-        let all: Vec<Vec<Setting>> = points.chunks_exact(inputs.len()).map(of).collect();
+        let all: Vec<Vec<Setting>> = points
+            .chunks_exact(inputs.len())
+            .map(|point| {
+                inputs
+                    .iter()
+                    .zip(point)
+                    .map(|((_, input), u)| space::decode(input, *u))
+                    .collect()
+            })
+            .collect();
         every_name_is_there(&inputs, &all)?;
         all
     };
     let mut seen = std::collections::BTreeSet::new();
-    let key = |setting: &Vec<Setting>| setting.iter().map(space::shown).collect::<Vec<_>>();
     Ok(all
         .into_iter()
-        .filter(|setting| seen.insert(key(setting)))
+        .filter(|setting| seen.insert(setting.iter().map(space::shown).collect::<Vec<_>>()))
         .collect())
 }

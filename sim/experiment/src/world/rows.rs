@@ -36,11 +36,9 @@ impl Rows {
     /// **Errors**: a file that cannot be read, is longer than 256 MiB, or has rows of another
     /// length than its header.
     pub fn read(path: &Path) -> Result<Self, ObjectiveError> {
-        let unreadable = |error| ObjectiveError::Unreadable {
-            path: path.to_owned(),
-            error,
-        };
-        Self::parse(path, &read_bounded(path, BYTES_MAX).map_err(unreadable)?)
+        let bytes = read_bounded(path, BYTES_MAX)
+            .map_err(|error| ObjectiveError::unreadable(path, error))?;
+        Self::parse(path, &bytes)
     }
 
     /// Reads its text.
@@ -139,15 +137,14 @@ impl Rows {
     ///
     /// **Errors**: [`ObjectiveError::NoColumn`].
     pub fn column(&self, name: &str) -> Result<usize, ObjectiveError> {
-        let missing = || ObjectiveError::NoColumn {
-            path: self.path.clone(),
-            column: name.to_owned(),
-            there: self.header.join(", "),
-        };
         self.header
             .iter()
             .position(|other| other == name)
-            .ok_or_else(missing)
+            .ok_or_else(|| ObjectiveError::NoColumn {
+                path: self.path.clone(),
+                column: name.to_owned(),
+                there: self.header.join(", "),
+            })
     }
 
     /// Its lines in order.

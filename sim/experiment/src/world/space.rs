@@ -59,13 +59,16 @@ pub(super) fn of_rows<'r>(
         .iter()
         .map(|(name, _)| file.column(name))
         .collect::<Result<Vec<_>, _>>()?;
-    let setting = |row: Row<'_>| {
-        let of = |((_, input), column): (&(&str, _), &usize)| {
-            read(input, row.text(*column)).map_err(|admissible| row.refuse(*column, &admissible))
-        };
-        inputs.iter().zip(&columns).map(of).collect()
-    };
-    rows.map(setting).collect()
+    let mut settings = Vec::new();
+    for row in rows {
+        let mut setting = Vec::with_capacity(inputs.len());
+        for ((_, input), column) in inputs.iter().zip(&columns) {
+            let value = read(input, row.text(*column));
+            setting.push(value.map_err(|admissible| row.refuse(*column, &admissible))?);
+        }
+        settings.push(setting);
+    }
+    Ok(settings)
 }
 
 /// Appends the coordinates of a setting in the unit box: the place of a number, or of its logarithm
@@ -94,14 +97,13 @@ pub fn encode(input: &Input<'_>, setting: &Setting, point: &mut Vec<f64>) {
 /// The setting at one coordinate u ∈ [0, 1] of a design, which has one for every input: whole
 /// numbers and names take equal shares of it.
 pub fn decode(input: &Input<'_>, unit: f64) -> Setting {
-    let slot = |count: f64| ((unit * count) as usize).min(count as usize - 1);
     match input {
-        Input::Category(names) => Setting::Name(names[slot(names.len() as f64)].clone()),
+        Input::Category(names) => Setting::Name(names[share(unit, names.len() as f64)].clone()),
         Input::Number {
             range: [low, high],
             log: false,
             integer: true,
-        } => Setting::Number(low + slot(high - low + 1.0) as f64),
+        } => Setting::Number(low + share(unit, high - low + 1.0) as f64),
         Input::Number {
             range: [low, high],
             log: true,
@@ -114,6 +116,11 @@ pub fn decode(input: &Input<'_>, unit: f64) -> Setting {
             range: [low, high], ..
         } => Setting::Number(low + unit * (high - low)),
     }
+}
+
+/// Which of `count` equal shares of [0, 1] a coordinate is in.
+fn share(unit: f64, count: f64) -> usize {
+    ((unit * count) as usize).min(count as usize - 1)
 }
 
 /// The setting whose coordinates [`encode`] wrote: numbers to twelve digits, whole numbers exactly

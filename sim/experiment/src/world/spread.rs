@@ -5,6 +5,7 @@
 //! values are elsewhere, every method is misled, the federated prior most of all: the simulator has
 //! the values and says so.
 
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -85,12 +86,10 @@ impl Spread {
         if path.exists() {
             return Ok(());
         }
-        let unwritable = |error| ObjectiveError::Unwritable {
-            path: path.to_owned(),
-            error,
-        };
-        let text = serde_json::to_string(self).map_err(|error| unwritable(error.into()))?;
-        write_atomically(path, text.as_bytes()).map_err(unwritable)
+        serde_json::to_string(self)
+            .map_err(io::Error::from)
+            .and_then(|text| write_atomically(path, text.as_bytes()))
+            .map_err(|error| ObjectiveError::unwritable(path, error))
     }
 
     /// What was written down; `None` if nothing was.
@@ -100,14 +99,10 @@ impl Spread {
         if !path.exists() {
             return Ok(None);
         }
-        let unreadable = |error| ObjectiveError::Unreadable {
-            path: path.to_owned(),
-            error,
-        };
-        let text = read_to_string_bounded(path, BYTES_MAX).map_err(unreadable)?;
-        serde_json::from_str(&text)
+        read_to_string_bounded(path, BYTES_MAX)
+            .and_then(|text| serde_json::from_str(&text).map_err(io::Error::from))
             .map(Some)
-            .map_err(|error| unreadable(error.into()))
+            .map_err(|error| ObjectiveError::unreadable(path, error))
     }
 }
 

@@ -106,17 +106,11 @@ impl Table {
             agent: row.text(agent).into(),
             setting,
         });
-        let value = |cell: &Cell<'_>, _| {
+        let cells: Vec<Cell<'_>> = cells.collect();
+        Self::filled(&Shape::of(config), &rows, agents, &cells, |cell, _| {
             cell.row
                 .number(value, |x| x.abs() <= 1e12, "a number up to 1e12")
-        };
-        Self::filled(
-            &Shape::of(config),
-            &rows,
-            agents,
-            &cells.collect::<Vec<_>>(),
-            value,
-        )
+        })
     }
 
     /// A table of cells, whose values `value` gives by their places.
@@ -162,11 +156,10 @@ impl Table {
             (values[place], lines[place]) = (sign * value, line);
         }
         if let Some(hole) = values.iter().position(|value| value.is_nan()) {
-            let first = |of: &[usize], number| of.iter().position(|other| *other == number);
-            let cell = |place: Option<usize>| place.and_then(|place| cells.get(place));
-            let candidate =
-                cell(first(&candidate_of, hole % count)).map_or(0, |cell| cell.row.line());
-            let name = cell(first(&agent_of, hole / count)).map_or("", |cell| &*cell.agent);
+            let candidate = first_of(cells, &candidate_of, hole % count);
+            let candidate = candidate.map_or(0, |cell| cell.row.line());
+            let agent = first_of(cells, &agent_of, hole / count);
+            let name = agent.map_or("", |cell| &*cell.agent);
             return Err(rows.error(format!(
                 "agent `{}` has no value at the inputs of line {candidate}",
                 Quoted(name)
@@ -259,6 +252,16 @@ pub(super) struct Cell<'r> {
     pub(super) row: Row<'r>,
     pub(super) agent: Cow<'r, str>,
     pub(super) setting: &'r [Setting],
+}
+
+/// The first cell of those with this number.
+fn first_of<'c, 'r>(
+    cells: &'c [Cell<'r>],
+    numbers: &[usize],
+    number: usize,
+) -> Option<&'c Cell<'r>> {
+    let place = numbers.iter().position(|other| *other == number)?;
+    cells.get(place)
 }
 
 impl Family for Table {

@@ -65,6 +65,19 @@ pub struct Task {
     pub test: Rows,
 }
 
+impl Task {
+    /// Squared distances of some rows to the training rows, row-major.
+    fn distances(&self, from: &Rows) -> Vec<f64> {
+        from.iter(self.width)
+            .flat_map(|a| {
+                self.train
+                    .iter(self.width)
+                    .map(move |b| squared_distance(a, b))
+            })
+            .collect()
+    }
+}
+
 /// An agent's machine, up to (C, γ): squared distances between rows.
 struct Machine {
     labels: Vec<f64>,
@@ -77,15 +90,6 @@ struct Machine {
 
 impl Machine {
     fn new(task: &Task) -> Self {
-        let distances = |from: &Rows| {
-            from.iter(task.width)
-                .flat_map(|a| {
-                    task.train
-                        .iter(task.width)
-                        .map(move |b| squared_distance(a, b))
-                })
-                .collect()
-        };
         Machine {
             labels: task
                 .train
@@ -94,8 +98,8 @@ impl Machine {
                 .map(|positive| if *positive { 1.0 } else { -1.0 })
                 .collect(),
             positive: task.test.positive.clone(),
-            within: distances(&task.train),
-            across: distances(&task.test),
+            within: task.distances(&task.train),
+            across: task.distances(&task.test),
         }
     }
 
@@ -162,15 +166,17 @@ impl Machine {
 pub fn correct(task: &Task, candidates: &[(f64, f64)]) -> Vec<u64> {
     libsvm_rs::set_quiet(true);
     let machine = Machine::new(task);
-    let count = |(cost, gamma): &(f64, f64)| {
-        let scores = machine.scores(*cost, *gamma);
-        scores
-            .iter()
-            .zip(&machine.positive)
-            .filter(|(score, positive)| (**score > 0.0) == **positive)
-            .count() as u64
-    };
-    candidates.iter().map(count).collect()
+    candidates
+        .iter()
+        .map(|(cost, gamma)| {
+            let scores = machine.scores(*cost, *gamma);
+            scores
+                .iter()
+                .zip(&machine.positive)
+                .filter(|(score, positive)| (**score > 0.0) == **positive)
+                .count() as u64
+        })
+        .collect()
 }
 
 /// The tasks, the candidates, and the values known so far: shared by all methods and runs.

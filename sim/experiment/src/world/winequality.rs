@@ -6,7 +6,7 @@
 //! which are round numbers near those of the published description of the data; nothing is fitted
 //! here.
 
-use super::tuning::Task;
+use super::tuning::{Rows, Task};
 use crate::scenario::output::WINE_RECORDS;
 
 /// Number of agents.
@@ -38,24 +38,30 @@ pub const ROWS: u32 = WINE_RECORDS;
 ///
 /// **Panics**: if a number is not below [`ROWS`].
 pub fn task(train: &[u32], test: &[u32]) -> Task {
-    let rows = |places: &[u32]| {
-        let mut rows = super::tuning::Rows::default();
-        for place in places {
-            let wine = &WINES[*place as usize];
-            rows.positive.push(wine[MEASUREMENTS] >= 6.0);
-            rows.features.extend(
-                wine.iter()
-                    .zip(SCALES)
-                    .map(|(x, (centre, scale))| (x - centre) / scale),
-            );
-        }
-        rows
-    };
     Task {
         width: MEASUREMENTS,
         train: rows(train),
         test: rows(test),
     }
+}
+
+/// The wines at these places.
+fn rows(places: &[u32]) -> Rows {
+    let mut rows = Rows::default();
+    for place in places {
+        push(&mut rows, &WINES[*place as usize]);
+    }
+    rows
+}
+
+/// Appends a wine: its label, and its measurements centred and scaled.
+fn push(rows: &mut Rows, wine: &[f64; MEASUREMENTS + 1]) {
+    rows.positive.push(wine[MEASUREMENTS] >= 6.0);
+    rows.features.extend(
+        wine.iter()
+            .zip(SCALES)
+            .map(|(x, (centre, scale))| (x - centre) / scale),
+    );
 }
 
 /// The agents' data.
@@ -76,12 +82,7 @@ pub fn tasks() -> Vec<Task> {
         } else {
             &mut task.test
         };
-        rows.positive.push(positive);
-        rows.features.extend(
-            wine.iter()
-                .zip(SCALES)
-                .map(|(x, (centre, scale))| (x - centre) / scale),
-        );
+        push(rows, wine);
     }
     tasks
 }

@@ -53,6 +53,11 @@ type Searcher = Optimizer<f64, Vec<f64>>;
 /// logs, with the same bits.
 const KEPT_MAX: usize = 1 << 24;
 
+/// How many observations an optimizer was told, with those that it refused.
+fn known(searcher: &Searcher) -> usize {
+    (searcher.told() + searcher.refused()) as usize
+}
+
 /// Asks core's optimizer.
 #[derive(Default)]
 struct Solo {
@@ -71,7 +76,6 @@ impl Solo {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&agent);
-        let known = |searcher: &Searcher| (searcher.told() + searcher.refused()) as usize;
         let mut searcher = match kept.filter(|searcher| known(searcher) <= log.len()) {
             Some(searcher) => searcher,
             None => {
@@ -196,8 +200,13 @@ pub fn largest(ground: &Ground, weights: &[f64]) -> u32 {
         .rows
         .chunks_exact(ground.columns)
         .map(|row| dot(row, weights));
-    let better = |best: (u32, f64), (i, value)| if value > best.1 { (i, value) } else { best };
-    (0..).zip(values).fold((0, f64::NEG_INFINITY), better).0
+    let mut best = (0, f64::NEG_INFINITY);
+    for (i, value) in (0..).zip(values) {
+        if value > best.1 {
+            best = (i, value);
+        }
+    }
+    best.0
 }
 
 /// Follows a draw from the pooled posterior, or from the posterior of its own data if no pooled one

@@ -6,7 +6,7 @@ use sordino_core::math::Scalar;
 use sordino_core::wire;
 use sordino_experiment::scenario::{Method, Scenario};
 
-use super::super::context::{MethodContext, RunContext};
+use super::super::context::{MethodContext, RunContext, wide};
 use super::super::error::DriverError;
 use super::{Aggregator, Chooser, Custom, Ground};
 
@@ -24,7 +24,6 @@ pub struct CustomContext<T> {
 pub fn ground<T: Scalar>(scenario: &Scenario, base: &MethodContext<T>) -> Ground {
     let federation = &scenario.federation;
     let surrogate = &scenario.surrogate;
-    let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
     let (rows, columns) = base.run.rows();
     Ground {
         agents: federation.agents,

@@ -71,11 +71,6 @@ pub(super) fn text(export: &Export) -> String {
         .iter()
         .map(|(doc, name, value)| format!("/* {doc} */\n#define SORDINO_{name} {value}u\n"))
         .collect();
-    let array = |doc: &str, name: &str, values: &[u8]| {
-        let len = values.len();
-        let values = bytes(values);
-        format!("/* {doc} */\nstatic const unsigned char SORDINO_{name}[{len}] = {{\n{values}}};\n")
-    };
     format!(
         "/* Scenario `{name}`, method `{method}`, for a device: written by `sordino export`, not by hand.\n *\n{seeds} */\n\
          #ifndef SORDINO_EXPORT_H\n#define SORDINO_EXPORT_H\n\n\
@@ -98,6 +93,13 @@ pub(super) fn text(export: &Export) -> String {
             Err(why) => format!("/* sordino.h has no agent of this federation: {why} */\n"),
         },
     )
+}
+
+/// An array of bytes: what it is, its name and values.
+fn array(doc: &str, name: &str, values: &[u8]) -> String {
+    let len = values.len();
+    let values = bytes(values);
+    format!("/* {doc} */\nstatic const unsigned char SORDINO_{name}[{len}] = {{\n{values}}};\n")
 }
 
 /// The settings of the agent of `sordino.h`, or of its member.
@@ -286,19 +288,14 @@ fn initializer(fields: &[(&str, String)]) -> String {
 
 /// Points, one per line: what they are, and the name of the array.
 fn list((what, name): (&str, &str), points: &[f64], export: &Export) -> String {
-    let number = |x: &f64| match export.scalar {
-        ScalarKind::F32 => format!("{:?}f", *x as f32),
-        ScalarKind::F64 => format!("{x:?}"),
-    };
-    let lines: String = points
-        .chunks(export.agreement.dim as usize)
-        .map(|point| {
-            format!(
-                "    {},\n",
-                point.iter().map(number).collect::<Vec<_>>().join(", ")
-            )
-        })
-        .collect();
+    let mut lines = String::new();
+    for point in points.chunks(export.agreement.dim as usize) {
+        let numbers = point.iter().map(|x| match export.scalar {
+            ScalarKind::F32 => format!("{:?}f", *x as f32),
+            ScalarKind::F64 => real(*x),
+        });
+        lines += &format!("    {},\n", numbers.collect::<Vec<_>>().join(", "));
+    }
     format!(
         "/* {what}, one a line */\nstatic const sordino_number SORDINO_{name}[SORDINO_{name}_LEN] = {{\n{lines}}};\n"
     )

@@ -71,13 +71,12 @@ impl Numbers<'_> {
 }
 
 fn lines(all: &[f64], width: usize, write: impl Fn(f64) -> String) -> String {
-    let line = |row: &[f64]| {
-        format!(
-            "    {},\n",
-            row.iter().map(|x| write(*x)).collect::<Vec<_>>().join(", ")
-        )
-    };
-    all.chunks(width).map(line).collect()
+    all.chunks(width)
+        .map(|row| {
+            let numbers: Vec<String> = row.iter().map(|x| write(*x)).collect();
+            format!("    {},\n", numbers.join(", "))
+        })
+        .collect()
 }
 
 /// A constant in a language: what it is, its name and value.
@@ -198,19 +197,21 @@ impl CampaignExport<'_> {
             // A string has no end.
             let _ = writeln!(said, "  {name}: {meaning}");
         }
-        let lines = |begin: &str| {
-            said.lines()
-                .map(|line| format!("{begin} {}", commented(line)).trim_end().to_owned() + "\n")
-                .collect::<String>()
-        };
         match language {
             Language::C => format!(
                 "/*\n{} */\n#ifndef SORDINO_EXPORT_H\n#define SORDINO_EXPORT_H\n\n",
-                lines(" *")
+                comment(" *", &said)
             ),
-            Language::Rust => lines("//!") + USES_OF_RUST,
+            Language::Rust => comment("//!", &said) + USES_OF_RUST,
         }
     }
+}
+
+/// The lines of a text, each behind what begins a line of a comment.
+fn comment(begin: &str, text: &str) -> String {
+    text.lines()
+        .map(|line| format!("{begin} {}", commented(line)).trim_end().to_owned() + "\n")
+        .collect()
 }
 
 const USES_OF_RUST: &str =

@@ -167,16 +167,21 @@ impl Export {
 /// The list as a device holds it: a grid if the points are those of one, to the bit, in the format
 /// of the device.
 fn as_held<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
-    let list = || Points::List(candidates.to_vec());
+    match grid_of::<T>(candidates, dim) {
+        Some(per_axis) => Points::Grid(per_axis),
+        None => Points::List(candidates.to_vec()),
+    }
+}
+
+/// The points along an axis of the grid that these points are, if they are one.
+fn grid_of<T: Scalar>(candidates: &[f64], dim: usize) -> Option<u32> {
     let count = candidates.len() / dim;
     let per_axis = (1..=count)
         .find(|n| n.checked_pow(dim as u32).is_none_or(|all| all >= count))
         .unwrap_or(1) as u32;
-    let Ok(grid) = Candidates::<T>::grid(per_axis, dim) else {
-        return list();
-    };
+    let grid = Candidates::<T>::grid(per_axis, dim).ok()?;
     if grid.count() as usize != count {
-        return list();
+        return None;
     }
     let mut point = vec![T::ZERO; dim];
     let same = candidates
@@ -189,7 +194,7 @@ fn as_held<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
                 .zip(&point)
                 .all(|(x, found)| T::from_f64(*x) == *found)
         });
-    if same { Points::Grid(per_axis) } else { list() }
+    same.then_some(per_axis)
 }
 
 /// The bytes of an array, several per line.

@@ -38,11 +38,6 @@ pub(super) fn text(export: &Export) -> String {
         .into_iter()
         .map(|(doc, name, of, value)| format!("/// {doc}\npub const {name}: {of} = {value};\n"))
         .collect();
-    let array = |doc: &str, name: &str, values: &[u8]| {
-        let len = values.len();
-        let values = bytes(values);
-        format!("/// {doc}\n#[rustfmt::skip]\npub const {name}: [u8; {len}] = [\n{values}];\n")
-    };
     format!(
         "//! Scenario `{name}`, method `{method}`, for a device: written by `sordino export`, not by hand.\n//!\n{seeds}\n\
          {uses}\n\
@@ -63,6 +58,18 @@ pub(super) fn text(export: &Export) -> String {
             &export.bytes
         ),
     )
+}
+
+/// An array of bytes: what it is, its name and values.
+fn array(doc: &str, name: &str, values: &[u8]) -> String {
+    let len = values.len();
+    let values = bytes(values);
+    format!("/// {doc}\n#[rustfmt::skip]\npub const {name}: [u8; {len}] = [\n{values}];\n")
+}
+
+/// A size or a number of things: what it is, its name and value.
+fn constant(doc: &'static str, name: &'static str, value: impl Into<String>) -> Constant {
+    (doc, name, "usize", value.into())
 }
 
 /// What a module of an agent that shares draws uses.
@@ -93,23 +100,22 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
     let sizes = export.sizes(draws);
     let tag = tag(export);
     let regions = parameters.regions.count().to_string();
-    let constant = |doc, name, value: &str| (doc, name, "usize", value.to_owned());
     vec![
-        constant("D, axes of the domain.", "DIM", &sizes.dim.to_string()),
+        constant("D, axes of the domain.", "DIM", sizes.dim.to_string()),
         constant(
             "M, shared features.",
             "FEATURES",
-            &sizes.features.to_string(),
+            sizes.features.to_string(),
         ),
         constant(
             "P, sub-regions, a vector of a broadcast for each.",
             "REGIONS",
-            &regions,
+            regions,
         ),
         constant(
             "N_init + T, observations of a whole run.",
             "OBSERVATIONS",
-            &sizes.observations.to_string(),
+            sizes.observations.to_string(),
         ),
         (
             "Memory of the agent.",
@@ -125,7 +131,7 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
         constant(
             "Bytes of the longest upload.",
             "UPLOAD_BYTES",
-            &format!("frame_len_max(ScalarTag::{tag}, FEATURES)"),
+            format!("frame_len_max(ScalarTag::{tag}, FEATURES)"),
         ),
         constant(
             "Bytes of an upload in 16 bits a number.",
@@ -135,7 +141,7 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
         constant(
             "Bytes of the longest broadcast.",
             "BROADCAST_BYTES",
-            &format!("frame_len_max(ScalarTag::{tag}, FEATURES * REGIONS)"),
+            format!("frame_len_max(ScalarTag::{tag}, FEATURES * REGIONS)"),
         ),
         constant(
             "Bytes of a stored state.",
@@ -153,8 +159,6 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
 fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
     let p = prior.config.parameters();
     let frame = format!("frame_len_max(ScalarTag::{}, FEATURES + 1)", tag(export));
-    let constant = |doc, name, value: String| (doc, name, "usize", value);
-    let said = |doc, name, value: &str| constant(doc, name, value.to_owned());
     let trust = format!("Trust::{:?}", p.trust);
     let sizes =
         "MemberSizes::new(CANDIDATES, FEATURES, INITIAL_POINTS, ROUNDS, DESIGNS)".to_owned();
@@ -180,7 +184,7 @@ fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
             p.initial_points.to_string(),
         ),
         constant("T, queries after them.", "ROUNDS", prior.rounds.to_string()),
-        said(
+        constant(
             "Observations of a whole run.",
             "OBSERVATIONS",
             "INITIAL_POINTS + ROUNDS",
@@ -204,7 +208,7 @@ fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
         ("Memory of the member.", "SIZES", "MemberSizes", sizes),
         constant("Bytes of a contribution.", "UPLOAD_BYTES", frame.clone()),
         constant("Bytes of the sums of a release.", "BROADCAST_BYTES", frame),
-        said(
+        constant(
             "Bytes that follow a frame without numbers where there are two servers, at most.",
             "HIDDEN_BYTES",
             "Modulus::Bits64.hidden_len(FEATURES + 1)",
@@ -250,23 +254,14 @@ fn points(export: &Export, points: &Points, named: &Named, number: &str) -> Stri
         }
         Points::List(points) => {
             let narrow = number == "Number" && export.scalar == ScalarKind::F32;
-            let text = |x: &f64| {
-                if narrow {
-                    format!("{:?}", *x as f32)
-                } else {
-                    format!("{x:?}")
-                }
-            };
-            let line = |point: &[f64]| {
-                format!(
-                    "    {},\n",
-                    point.iter().map(text).collect::<Vec<_>>().join(", ")
-                )
-            };
-            let lines: String = points
-                .chunks(export.agreement.dim as usize)
-                .map(line)
-                .collect();
+            let mut lines = String::new();
+            for point in points.chunks(export.agreement.dim as usize) {
+                let numbers = point.iter().map(|x| match narrow {
+                    true => format!("{:?}", *x as f32),
+                    false => format!("{x:?}"),
+                });
+                lines += &format!("    {},\n", numbers.collect::<Vec<_>>().join(", "));
+            }
             let (doc, name) = named.array;
             let len = points.len();
             (

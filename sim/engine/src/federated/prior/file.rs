@@ -30,6 +30,7 @@ use sordino_experiment::record::Left;
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::{ACCOUNTANT, KERNEL, Label, SELF_TEST_MAX, cost};
 
+use super::super::context::wide;
 use super::super::error::DriverError;
 use super::context::PriorContext;
 use super::described::Described;
@@ -47,6 +48,19 @@ fn words(error: impl std::error::Error + 'static) -> String {
         "its numbers make none: {}",
         sordino_host::text::chain(&error)
     )
+}
+
+/// The numbers as a file holds them, in single precision.
+fn narrow(numbers: &[f64]) -> Vec<f32> {
+    numbers.iter().map(|x| *x as f32).collect()
+}
+
+/// Product of a matrix with so many columns and a vector.
+fn product(matrix: &[f64], columns: usize, x: &[f64]) -> Vec<f64> {
+    matrix
+        .chunks_exact(columns)
+        .map(|row| dot(row, x))
+        .collect()
 }
 
 /// A number that a file can hold.
@@ -93,12 +107,11 @@ impl<T: Scalar> PriorContext<T> {
                 weights,
                 covariance,
             } = self.in_file_features(described, &posterior)?;
-            let narrow = |numbers: Vec<f64>| numbers.into_iter().map(|x| x as f32).collect();
             let file = PriorFile::new(
                 label,
-                narrow(landmarks),
-                narrow(weights),
-                narrow(covariance),
+                narrow(&landmarks),
+                narrow(&weights),
+                narrow(&covariance),
             )
             .map_err(words)?;
             let bytes = file.to_bytes();
@@ -216,18 +229,17 @@ impl<T: Scalar> PriorContext<T> {
             &mut scratch,
         )
         .map_err(words)?;
-        let pivots = &pivots[..kept.count];
-        let at = |pivot: &u32| *pivot as usize;
+        let pivots: Vec<usize> = pivots[..kept.count].iter().map(|p| *p as usize).collect();
         let landmarks: Vec<f64> = pivots
             .iter()
-            .flat_map(|p| &inducing[at(p) * dim..(at(p) + 1) * dim])
+            .flat_map(|p| &inducing[p * dim..(p + 1) * dim])
             .copied()
             .collect();
         // Row i of the factor of k(P, P) has i + 1 numbers.
         let factor: Vec<f64> = pivots
             .iter()
             .enumerate()
-            .flat_map(|(i, p)| &rows[at(p) * kept.count..][..=i])
+            .flat_map(|(i, p)| &rows[p * kept.count..][..=i])
             .copied()
             .collect();
         let [whole, list] = [&self.landmarks, &landmarks]
@@ -250,18 +262,11 @@ impl<T: Scalar> PriorContext<T> {
                 .enumerate()
                 .for_each(|(i, x)| features[i * m + j] = *x);
         }
-        let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
         let w = wide(posterior.weights());
         let sigma = wide(posterior.covariance());
-        let times = |matrix: &[f64], x: &[f64]| {
-            matrix
-                .chunks_exact(m)
-                .map(|row| dot(row, x))
-                .collect::<Vec<f64>>()
-        };
         let rows_of_sigma: Vec<Vec<f64>> = features
             .chunks_exact(m)
-            .map(|row| times(&sigma, row))
+            .map(|row| product(&sigma, m, row))
             .collect();
         let rows = features.chunks_exact(m).enumerate();
         let covariance = rows
@@ -269,7 +274,7 @@ impl<T: Scalar> PriorContext<T> {
             .collect();
         Ok(Numbers {
             landmarks,
-            weights: times(&features, &w),
+            weights: product(&features, m, &w),
             covariance,
         })
     }

@@ -58,9 +58,8 @@ impl Helper {
         let unopened = DriverError::Check("an answer to a release that is not open");
         let (terms, noise_multiplier) = leader.method().open_terms(epoch).ok_or(unopened)?;
         let config = method.config();
-        let refused = |error| DriverError::from(ServerError::from(error));
         let mechanism = *Mechanism::new(config, &terms, noise_multiplier)
-            .map_err(refused)?
+            .map_err(ServerError::from)?
             .grid();
         let len = config.contribution_len();
         let modulus = Modulus::fitting(&mechanism, config.parameters().agents);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use sordino_core::federated::prior::{Draw, PriorError};
+use sordino_core::federated::prior::Draw;
 use sordino_core::federated::{ServerError, ServerPhase, ServerState, Wiped};
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
@@ -204,7 +204,6 @@ fn draw<T: Scalar>(
     if round == 0 || server.state().releases() == 0 {
         return Ok(None);
     }
-    let refused = |error: PriorError| DriverError::from(ServerError::from(error));
     let posterior = server.method().posterior();
     let mut draw = posterior.weights().to_vec();
     if context.base.method.parts().follows_draws {
@@ -216,10 +215,10 @@ fn draw<T: Scalar>(
         let mut scratch = vec![T::ZERO; packed_len(draw.len())];
         posterior
             .draw(stream, &mut scratch, &mut draw)
-            .map_err(refused)?;
+            .map_err(ServerError::from)?;
     }
     let public = context.public()?;
     let mut values = vec![T::ZERO; public.candidates()];
-    Draw::values_of(&public, &draw, &mut values).map_err(refused)?;
+    Draw::values_of(&public, &draw, &mut values).map_err(ServerError::from)?;
     Ok(Some(Arc::new((draw, values))))
 }

@@ -9,6 +9,7 @@ use sordino_experiment::progress::Stage;
 use sordino_host::server::{SimulatedSources, StoredServer};
 
 use super::super::collective::{Order, Partial};
+use super::super::context::wide;
 use super::super::error::DriverError;
 use super::super::host::{self, ServerHost};
 use super::super::run::{Federated, Released};
@@ -55,7 +56,6 @@ impl<T: Scalar> Federated for VoteContext<T> {
 
     fn query(&self, server: &mut ServerHost<T>, round: u32) -> Result<Order<T>, DriverError> {
         let shares: Option<Arc<[T]>> = server.broadcast().filter(|_| round == 1).map(Arc::from);
-        let wide = |shares: &[T]| shares.iter().map(|x| x.to_f64()).collect::<Vec<_>>();
         let maximum = shares
             .as_deref()
             .map(|shares| self.voter.winner(&self.ground, &wide(shares)));

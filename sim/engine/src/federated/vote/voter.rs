@@ -79,12 +79,14 @@ impl Chooser for Voter {
     /// others; norm 1. All zeros before the first observation.
     fn message(&self, sight: &Sight<'_>, _coins: &mut Stream) -> Vec<f64> {
         let mut ballot = vec![0.0; sight.ground.count() as usize];
-        let better = |best: Option<(u32, f64)>, (candidate, y): &(u32, f64)| match best {
-            Some((_, value)) if value >= *y => best,
-            _ => Some((*candidate, *y)),
-        };
-        let chosen = sight.log.iter().fold(None, better);
-        if let Some(mark) = chosen.and_then(|(candidate, _)| ballot.get_mut(candidate as usize)) {
+        let mut best: Option<(u32, f64)> = None;
+        for (candidate, y) in sight.log {
+            match best {
+                Some((_, value)) if value >= *y => {}
+                _ => best = Some((*candidate, *y)),
+            }
+        }
+        if let Some(mark) = best.and_then(|(candidate, _)| ballot.get_mut(candidate as usize)) {
             *mark = 1.0;
         }
         ballot
