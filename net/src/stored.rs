@@ -4,6 +4,11 @@
 //! is read, and what is written next has one. Files of text (`*.jsonl`, `agent.journal`) refuse
 //! unknown keys by themselves; frames have the version of [`sordino_core::wire`].
 
+use std::io;
+use std::path::Path;
+
+use sordino_host::files::FileError;
+
 /// What every first line begins with.
 const MAGIC: &[u8] = b"sordino ";
 /// A first line is no longer.
@@ -37,6 +42,14 @@ pub enum VersionError {
     },
 }
 
+/// What the system says of the file at `path`.
+pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
+    |error| FileError::Io {
+        path: path.to_owned(),
+        error,
+    }
+}
+
 /// The content with its first line.
 pub fn with_version(name: &str, content: &[u8]) -> Vec<u8> {
     [format!("sordino {name} {VERSION}\n").as_bytes(), content].concat()
@@ -56,16 +69,17 @@ pub fn content<'b>(name: &'static str, bytes: &'b [u8]) -> Result<(&'b [u8], u16
     else {
         return Ok((bytes, BARE));
     };
-    let other = || VersionError::Other {
-        name,
-        found: said.to_owned(),
-    };
-    let (found_name, version) = said.split_once(' ').ok_or_else(other)?;
-    let version: u16 = version.parse().map_err(|_| other())?;
+    let version = said
+        .split_once(' ')
+        .filter(|(found, _)| *found == name)
+        .and_then(|(_, version)| version.parse().ok());
     match version {
-        _ if found_name != name => Err(other()),
-        VERSION => Ok((&bytes[line.len() + 1..], VERSION)),
-        found => Err(VersionError::Newer { name, found }),
+        Some(VERSION) => Ok((&bytes[line.len() + 1..], VERSION)),
+        Some(found) => Err(VersionError::Newer { name, found }),
+        None => Err(VersionError::Other {
+            name,
+            found: said.to_owned(),
+        }),
     }
 }
 
