@@ -293,7 +293,7 @@ fn distinct(candidates: &[f64], dim: usize) -> usize {
         .collect::<BTreeSet<_>>()
         .len()
 }
-/// ε at a δ, in few digits and rounded up.
+/// ε, rounded up, at a δ, both in few digits.
 fn at(epsilon: f64, delta: f64) -> String {
     format!(
         "ε ≤ {} at δ = {}",

@@ -26,9 +26,9 @@ use sha2::{Digest as _, Sha256};
 use sordino_core::federated::shares::Trust;
 use sordino_host::files::{FileError, read_text, sync_folder};
 
+use crate::identity::io_at;
 use crate::invitation::Token;
 use crate::shares::MaskKey;
-use crate::stored::io_at;
 use sordino_host::hex::hex;
 use sordino_host::signature::Fingerprint;
 
@@ -525,7 +525,7 @@ pub fn all_revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
         .map(|line| line.slot)
         .collect())
 }
-/// Appends a line to a file and makes it durable, whose name need not be.
+/// Appends a line to a file and makes its content durable, but not its name.
 fn append_to(path: &Path, line: &impl Serialize) -> std::io::Result<()> {
     let mut file = OpenOptions::new()
         .append(true)

@@ -9,6 +9,7 @@
 //! ([`crate::authority`]).
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,8 +30,6 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Seal;
 use sordino_host::files::{self, FileError, LOCK_WAIT, create_privately, read_bounded};
 use sordino_host::signature::{Fingerprint, SigningKey};
-
-use crate::stored::io_at;
 
 /// Why a key could not be made, read or used.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +103,14 @@ pub struct Certified {
     pub certificate: PathBuf,
     /// The private key of that certificate.
     pub key: PathBuf,
+}
+
+/// What the system says of the file at `path`.
+pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
+    |error| FileError::Io {
+        path: path.to_owned(),
+        error,
+    }
 }
 
 /// What is wrong with the PEM text of `what` at a path.

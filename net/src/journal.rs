@@ -29,7 +29,7 @@ use sordino_host::files::{FileError, open_regular, sync_folder};
 
 use sordino_host::hex::{from_hex, hex};
 
-use crate::stored::io_at;
+use crate::identity::io_at;
 
 /// A line is read up to this length: a frame of 64 regions of 2¹⁴ numbers, in hexadecimal digits.
 const LINE_BYTES_MAX: u64 = 2 * (64 << 17) + (1 << 12);

@@ -30,8 +30,7 @@ use sordino_host::files::{FileError, create_privately, read_bounded, write_priva
 use tokio::sync::watch;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::identity::{Identity, IdentityError, Sealer};
-use crate::stored::io_at;
+use crate::identity::{Identity, IdentityError, Sealer, io_at};
 use sordino_host::signature::Fingerprint;
 
 const PRESENT: &str = "server.key";

@@ -4,11 +4,6 @@
 //! is read, and what is written next has one. Files of text (`*.jsonl`, `agent.journal`) refuse
 //! unknown keys by themselves; frames have the version of [`sordino_core::wire`].
 
-use std::io;
-use std::path::Path;
-
-use sordino_host::files::FileError;
-
 /// What every first line begins with.
 const MAGIC: &[u8] = b"sordino ";
 /// A first line is no longer.
@@ -40,14 +35,6 @@ pub enum VersionError {
         /// What its first line says.
         found: String,
     },
-}
-
-/// What the system says of the file at `path`.
-pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
-    |error| FileError::Io {
-        path: path.to_owned(),
-        error,
-    }
 }
 
 /// The content with its first line.

@@ -12,9 +12,9 @@ use sordino_core::random::RunSeed;
 use sordino_host::files::{FileError, read_bounded};
 
 use super::{AgentEnd, HostAgent, digest_of};
+use crate::identity::io_at;
 use crate::journal::{JournalError, Step, parse, read};
 use crate::party::{Number, Party, Served, dispatch};
-use crate::stored::io_at;
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 use sordino_host::hex::bytes_of;
 

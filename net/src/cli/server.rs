@@ -27,12 +27,12 @@ use crate::authority;
 use crate::enrolment::{self, Offer};
 use crate::folder::{Folder, PRIOR};
 use crate::help::address::{HelperAddress, NoHelperAddress};
+use crate::identity::io_at;
 use crate::invitation::Invitation;
 use crate::progress::note;
 use crate::serve::leader::KnownHelper;
 use crate::serve::{self, Begin, Serving};
 use crate::shares::{self, MaskKey};
-use crate::stored::io_at;
 use crate::terms::Terms;
 
 /// Arguments of `serve`.
