@@ -149,11 +149,10 @@ impl Head {
             recoveries,
             ..
         } = &*inner;
-        let per_block = |bytes: u64| bytes as f64 / (traffic.steps.max(1) as f64 / 1024.0);
+        let [down, up] = [traffic.down, traffic.up]
+            .map(|bytes| bytes as f64 / (traffic.steps.max(1) as f64 / 1024.0));
         log::note(&format!(
-            "{:.0} bytes down and {:.0} up for 1,024 agents and order, {} bytes of broadcasts; {} losses made good{}",
-            per_block(traffic.down),
-            per_block(traffic.up),
+            "{down:.0} bytes down and {up:.0} up for 1,024 agents and order, {} bytes of broadcasts; {} losses made good{}",
             traffic.broadcast,
             recoveries.len(),
             recoveries
@@ -327,9 +326,9 @@ impl Inner {
             } else {
                 0.0
             };
-            let mebi = |bytes: u64| bytes as f64 / 1_048_576.0;
             let memory = state.memory.map_or(String::new(), |(now, most)| {
-                format!(", {:.0} MiB in use, {:.0} at most", mebi(now), mebi(most))
+                let [now, most] = [now, most].map(|bytes| bytes as f64 / 1_048_576.0);
+                format!(", {now:.0} MiB in use, {most:.0} at most")
             });
             let text = format!(
                 "worker {}: {} agents, {rate:.0} steps a second{memory}",
@@ -414,15 +413,14 @@ impl Hub for Head {
             inner.heard(event)?;
         }
         inner.plan.even_out();
-        let heard = |plan: &Plan| Heard {
-            done: plan.done(),
-            awaited: plan.awaited(),
-        };
         inner.pump(&self.stop, |_| ())?;
         inner.plan.order(encoded);
         let mut last = None;
         inner.pump(&self.stop, |plan| {
-            let now = heard(plan);
+            let now = Heard {
+                done: plan.done(),
+                awaited: plan.awaited(),
+            };
             if last.as_ref() != Some(&now) {
                 tell(&now);
                 last = Some(now);

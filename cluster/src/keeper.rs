@@ -71,7 +71,7 @@ pub fn with_keeper<R>(
     (pool, state): (&ThreadPool, State),
     serve: impl FnOnce(Keeper<'_>) -> R,
 ) -> Result<R, String> {
-    let serve = |site: &dyn Site| {
+    with_site(scenario, data, |site| {
         serve(Keeper {
             site,
             pool,
@@ -80,8 +80,8 @@ pub fn with_keeper<R>(
             lots: BTreeMap::new(),
             state,
         })
-    };
-    with_site(scenario, data, serve).map_err(|error| chain(&error))
+    })
+    .map_err(|error| chain(&error))
 }
 
 impl Keeper<'_> {
@@ -197,16 +197,17 @@ impl Keeper<'_> {
     }
 }
 
+/// The number of a line of `/proc/self/status`, in KiB.
+fn kib(status: &str, key: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
 /// Bytes of memory in use and the most there were, as Linux counts them.
 pub fn memory() -> Option<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let kib = |key: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-        line.trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse::<u64>()
-            .ok()
-    };
-    Some((kib("VmRSS:")? * 1024, kib("VmHWM:")? * 1024))
+    Some((
+        kib(&status, "VmRSS:")? * 1024,
+        kib(&status, "VmHWM:")? * 1024,
+    ))
 }

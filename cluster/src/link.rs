@@ -49,18 +49,21 @@ fn gone(error: impl std::fmt::Display) -> LinkError {
     LinkError::Gone(error.to_string())
 }
 
+fn refused(endpoint: &str, why: impl std::fmt::Display) -> LinkError {
+    LinkError::Endpoint {
+        endpoint: endpoint.to_owned(),
+        why: why.to_string(),
+    }
+}
+
 fn key(kind: &str, name: &str) -> String {
     format!("sordino/{VERSION}/{kind}/{name}")
 }
 
 /// Opens a session: a router that listens, or a client that connects.
 fn open(endpoint: &str, head: bool) -> Result<zenoh::Session, LinkError> {
-    let refused = |why: String| LinkError::Endpoint {
-        endpoint: endpoint.to_owned(),
-        why,
-    };
     if !endpoint.starts_with("tcp/") || endpoint.contains(['"', '\\', ',']) {
-        return Err(refused("no TCP endpoint".into()));
+        return Err(refused(endpoint, "no TCP endpoint"));
     }
     let mut config = zenoh::Config::default();
     let endpoints = format!("[\"{endpoint}\"]");
@@ -88,11 +91,11 @@ fn open(endpoint: &str, head: bool) -> Result<zenoh::Session, LinkError> {
     for (key, value) in common.into_iter().chain(own) {
         config
             .insert_json5(key, value)
-            .map_err(|error| refused(error.to_string()))?;
+            .map_err(|error| refused(endpoint, error))?;
     }
     zenoh::open(config)
         .wait()
-        .map_err(|error| refused(error.to_string()))
+        .map_err(|error| refused(endpoint, error))
 }
 
 /// What a head hears.
@@ -140,7 +143,11 @@ impl HeadLink {
         let (events, heard) = channel();
         let told = events.clone();
         let alive = key("alive", "");
-        let watch = move |sample: zenoh::sample::Sample| {
+        let tokens = session
+            .liveliness()
+            .declare_subscriber(key("alive", "*"))
+            .history(true);
+        let watched = tokens.callback(move |sample| {
             let Some(name) = sample
                 .key_expr()
                 .as_str()
@@ -155,12 +162,8 @@ impl HeadLink {
                 Event::Lost(name)
             };
             let _ = told.send(event);
-        };
-        let tokens = session
-            .liveliness()
-            .declare_subscriber(key("alive", "*"))
-            .history(true);
-        tokens.callback(watch).background().wait().map_err(gone)?;
+        });
+        watched.background().wait().map_err(gone)?;
         Ok(HeadLink {
             session,
             events,
@@ -177,14 +180,6 @@ impl HeadLink {
             number,
             events: self.events.clone(),
         };
-        let hear = move |reply: zenoh::query::Reply| {
-            if let Ok(sample) = reply.result() {
-                let bytes = sample.payload().to_bytes().into_owned();
-                let _ = open
-                    .events
-                    .send(Event::Answered(open.name.clone(), open.number, bytes));
-            }
-        };
         let query = self
             .session
             .get(key("ask", name))
@@ -195,7 +190,14 @@ impl HeadLink {
             .consolidation(ConsolidationMode::None);
         query
             .congestion_control(CongestionControl::Block)
-            .callback(hear)
+            .callback(move |reply| {
+                if let Ok(sample) = reply.result() {
+                    let bytes = sample.payload().to_bytes().into_owned();
+                    let _ =
+                        open.events
+                            .send(Event::Answered(open.name.clone(), open.number, bytes));
+                }
+            })
             .wait()
             .map_err(gone)
     }
@@ -225,12 +227,11 @@ impl WorkerLink {
         let session = open(endpoint, false)?;
         let name = session.zid().to_string();
         let (sender, questions) = channel();
-        let take = move |query| {
-            let _ = sender.send(query);
-        };
         let answers = session
             .declare_queryable(key("ask", &name))
-            .callback(take)
+            .callback(move |query| {
+                let _ = sender.send(query);
+            })
             .wait()
             .map_err(gone)?;
         // The last: whoever sees it may ask.

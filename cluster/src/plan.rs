@@ -56,6 +56,13 @@ struct Member {
     state: State,
 }
 
+impl Member {
+    /// Threads that it computes with, at least one.
+    fn threads(&self) -> usize {
+        self.state.threads.max(1) as usize
+    }
+}
+
 /// One lot: where it is, how far it has come.
 struct Place {
     agents: Range<u32>,
@@ -153,17 +160,19 @@ impl Plan {
     /// held.
     pub fn begin(&mut self, task: Task, lots: &[Range<u32>], snapshots: Option<Vec<Vec<u8>>>) {
         let mut snapshots = snapshots.map(Vec::into_iter);
-        let place = |agents: &Range<u32>| Place {
-            agents: agents.clone(),
-            holder: None,
-            held: false,
-            missed: false,
-            taken: 0,
-            answered: true,
-            carried: None,
-            snapshot: snapshots.as_mut().and_then(Iterator::next),
-        };
-        self.lots = lots.iter().map(place).collect();
+        self.lots = lots
+            .iter()
+            .map(|agents| Place {
+                agents: agents.clone(),
+                holder: None,
+                held: false,
+                missed: false,
+                taken: 0,
+                answered: true,
+                carried: None,
+                snapshot: snapshots.as_mut().and_then(Iterator::next),
+            })
+            .collect();
         self.orders.clear();
         self.answers.clear();
         (self.task, self.goal) = (Some(task), Goal::Even);
@@ -407,9 +416,6 @@ impl Plan {
                 self.hold(&taken, goal(first)),
             ));
         }
-        let firsts = |lots: &[usize]| -> Vec<u32> {
-            lots.iter().map(|i| self.lots[*i].agents.start).collect()
-        };
         match self.goal {
             Goal::Orders => {
                 let open: Vec<usize> = own().filter(|i| !self.lots[*i].answered).collect();
@@ -419,41 +425,48 @@ impl Plan {
             }
             Goal::Even => {
                 let lots = self.few(moves.get(name)?.iter().copied());
-                let ask = Ask::Give(firsts(&lots));
+                let ask = Ask::Give(self.firsts(&lots));
                 Some((Asked::Give(lots), ask))
             }
             Goal::Snapshots => {
                 let lots = self.few(own().filter(|i| self.lots[*i].carried.is_none()));
-                let ask = Ask::Snapshot(firsts(&lots));
+                let ask = Ask::Snapshot(self.firsts(&lots));
                 (!lots.is_empty()).then_some((Asked::Snapshot(lots), ask))
             }
         }
     }
 
+    /// The first agents of lots.
+    fn firsts(&self, lots: &[usize]) -> Vec<u32> {
+        lots.iter().map(|i| self.lots[*i].agents.start).collect()
+    }
+
     /// The first of them, of not too many agents.
     fn few(&self, lots: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut agents = 0;
-        let within = |i: &usize| {
+        lots.take_while(|i| {
             let more = agents < AGENTS_AT_ONCE;
             agents += self.lots[*i].agents.len() as u32;
             more
-        };
-        lots.take_while(within).collect()
+        })
+        .collect()
     }
 
     fn told(&self, order: usize, lots: &[usize]) -> Told {
         let encoded = &self.orders[order];
-        let part = |i: &usize| (self.lots[*i].agents.start, encoded.parts[*i].clone());
         Told {
             common: encoded.common.clone(),
-            parts: lots.iter().map(part).collect(),
+            parts: lots
+                .iter()
+                .map(|i| (self.lots[*i].agents.start, encoded.parts[*i].clone()))
+                .collect(),
         }
     }
 
     /// Lots that have come equally far, and the orders up to `until` that they have missed.
     fn hold(&self, lots: &[usize], until: usize) -> Ask {
         let from = lots.first().map_or(until, |i| self.lots[*i].taken);
-        let lot = |i: &usize| {
+        let held = lots.iter().map(|i| {
             let Place {
                 agents,
                 carried,
@@ -464,9 +477,9 @@ impl Plan {
                 agents: agents.clone(),
                 snapshot: carried.clone().or_else(|| snapshot.clone()),
             }
-        };
+        });
         Ask::Hold {
-            lots: lots.iter().map(lot).collect(),
+            lots: held.collect(),
             orders: (from..until).map(|order| self.told(order, lots)).collect(),
         }
     }

@@ -92,16 +92,17 @@ pub fn convert_with(
     }
 }
 
+/// The first of the two fonts that is installed.
+fn family(fonts: &fontdb::Database) -> Option<&'static str> {
+    FONTS.iter().copied().find(|name| {
+        fonts
+            .faces()
+            .any(|face| face.families.iter().any(|(family, _)| family == name))
+    })
+}
+
 /// Options by which every text is set in one of [`FONTS`], whatever the picture asks for.
 fn options(mut fonts: fontdb::Database) -> Result<usvg::Options<'static>, FigureError> {
-    let family = |fonts: &fontdb::Database| {
-        let has = |name: &&&str| {
-            fonts
-                .faces()
-                .any(|face| face.families.iter().any(|(family, _)| family == **name))
-        };
-        FONTS.iter().find(has).copied()
-    };
     let family = family(&fonts).ok_or(FigureError::NoFont)?;
     let others: Vec<_> = fonts
         .faces()

@@ -14,11 +14,6 @@ const BYTES_MAX: u64 = 1 << 28;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let per_inch = |text: &str| {
-        text.parse::<f32>()
-            .ok()
-            .filter(|number| (20.0..=2400.0).contains(number))
-    };
     let kind = match words.as_slice() {
         ["--help" | "-h"] => {
             print!("{HELP}");
@@ -26,7 +21,11 @@ fn main() -> ExitCode {
         }
         ["pdf"] => Some(Kind::Pdf),
         ["png"] => Some(Kind::Png { per_inch: 300.0 }),
-        ["png", number] => per_inch(number).map(|per_inch| Kind::Png { per_inch }),
+        ["png", number] => number
+            .parse()
+            .ok()
+            .filter(|per_inch| (20.0..=2400.0).contains(per_inch))
+            .map(|per_inch| Kind::Png { per_inch }),
         _ => None,
     };
     let Some(kind) = kind else {

@@ -301,13 +301,12 @@ fn write_beside(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<PathBuf, FileError> {
     let (mut file, beside) = create_beside(path, permissions.is_some())?;
-    let write = || {
-        // Before the first byte: what few may read is never open to many.
-        permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        write(&mut file)?;
-        file.sync_all()
-    };
-    let written = write().map_err(io_at(&beside));
+    // Before the first byte: what few may read is never open to many.
+    let written = permissions
+        .map_or(Ok(()), |permissions| file.set_permissions(permissions))
+        .and_then(|()| write(&mut file))
+        .and_then(|()| file.sync_all())
+        .map_err(io_at(&beside));
     if written.is_err() {
         // As above.
         let _ = fs::remove_file(&beside);
@@ -369,12 +368,10 @@ fn is_leftover(name: &str) -> bool {
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let write = || {
-        let mut file = File::create(path)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(io_at(path))
+    let mut file = File::create(path).map_err(io_at(path))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(io_at(path))
 }
 
 /// Makes the name of a file durable: syncs the folder that holds it.

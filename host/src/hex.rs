@@ -4,11 +4,16 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Lower-case hexadecimal digits, two for each byte.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
     bytes
         .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|nibble| char::from(DIGITS[usize::from(nibble)]))
         .collect()
+}
+
+/// The value of a hexadecimal digit, if it is one.
+fn digit(character: u8) -> Option<u32> {
+    (character as char).to_digit(16)
 }
 
 /// Exactly N bytes from 2N hexadecimal digits of either case; nothing else is read.
@@ -19,7 +24,6 @@ pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     }
     let mut out = [0; N];
     for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
-        let digit = |c: u8| (c as char).to_digit(16);
         *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
     }
     Some(out)
@@ -28,12 +32,14 @@ pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// Bytes of any number from hexadecimal digits.
 pub fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().as_chunks::<2>();
-    let byte = |pair: &[u8; 2]| from_hex::<1>(std::str::from_utf8(pair).ok()?).map(|[byte]| byte);
-    if pairs.1.is_empty() {
-        pairs.0.iter().map(byte).collect()
-    } else {
-        None
+    if !pairs.1.is_empty() {
+        return None;
     }
+    pairs
+        .0
+        .iter()
+        .map(|pair| from_hex::<1>(std::str::from_utf8(pair).ok()?).map(|[byte]| byte))
+        .collect()
 }
 
 #[cfg(test)]

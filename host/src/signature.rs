@@ -145,11 +145,10 @@ impl SigningKey {
                 bytes
             }
         };
-        let wrong = |why: ring::error::KeyRejected| KeyError::Key {
+        Self::from_pkcs8(&bytes).map_err(|why| KeyError::Key {
             path: path.display().to_string(),
             why: why.to_string(),
-        };
-        Self::from_pkcs8(&bytes).map_err(wrong)
+        })
     }
 
     /// The key in these bytes, PKCS #8 in DER.

@@ -57,25 +57,27 @@ pub fn commented(line: &str) -> String {
     out
 }
 
+/// The least number of characters to insert, remove or replace that makes one text the other.
+fn distance(one: &str, other: &str) -> usize {
+    let a: Vec<char> = one.chars().collect();
+    let b: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut diagonal = std::mem::replace(&mut row[0], i);
+        for j in 1..=b.len() {
+            let substitute = diagonal + usize::from(a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = substitute.min(row[j] + 1).min(row[j - 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
 /// The admissible name nearest to a misspelt one, if one is near.
 pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &str| {
-        let a: Vec<char> = name.chars().collect();
-        let b: Vec<char> = other.chars().collect();
-        let mut row: Vec<usize> = (0..=b.len()).collect();
-        for i in 1..=a.len() {
-            let mut diagonal = std::mem::replace(&mut row[0], i);
-            for j in 1..=b.len() {
-                let substitute = diagonal + usize::from(a[i - 1] != b[j - 1]);
-                diagonal = row[j];
-                row[j] = substitute.min(row[j] + 1).min(row[j - 1] + 1);
-            }
-        }
-        row[b.len()]
-    };
     let near = admissible
         .iter()
-        .map(|other| (distance(other), *other))
+        .map(|other| (distance(name, other), *other))
         .min()?;
     (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
 }

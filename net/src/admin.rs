@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::door::Counts;
-use crate::status::{Standing, Watched};
+use crate::status::Watched;
 
 /// Connections to the metrics at one time, so that they never take the file handles of a release,
 const CONNECTIONS: usize = 16;
@@ -30,12 +30,21 @@ struct Admin {
     watched: Watched,
 }
 
+/// A count as the value of a line.
+fn load(count: &AtomicU64) -> f64 {
+    count.load(Ordering::Relaxed) as f64
+}
+
+/// The label of a line, in its braces.
+fn label(name: &str, value: &str) -> String {
+    format!("{{{name}=\"{value}\"}}")
+}
+
 /// Prometheus' text format.
 async fn metrics(State(admin): State<Admin>) -> String {
     let watched = &admin.watched;
     let status = *watched.status.borrow();
     let books = watched.spent.read();
-    let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
     let [fine, refused, later] = &admin.counts.requests;
     let protocol = &watched.agreement.protocol;
     let enrolled = watched.enrolment.count() as f64;
@@ -47,7 +56,6 @@ async fn metrics(State(admin): State<Admin>) -> String {
             let _ = writeln!(out, "{name}{labels} {value}");
         }
     };
-    let label = |name: &str, value: &str| format!("{{{name}=\"{value}\"}}");
     let version = vec![(label("version", env!("CARGO_PKG_VERSION")), 1.0)];
     head(
         "sordino_build_info",
@@ -169,12 +177,6 @@ async fn metrics(State(admin): State<Admin>) -> String {
 /// Serves metrics, a health check and how the federation stands, for browsers and programs, in
 /// plain HTTP; for a listener that agents cannot reach.
 pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched) {
-    let json = |standing: Standing| {
-        (
-            [(CONTENT_TYPE, "application/json")],
-            serde_json::to_string(&standing).unwrap_or_default(),
-        )
-    };
     let app = Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))
@@ -184,7 +186,11 @@ pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched)
         )
         .route(
             "/status",
-            get(async move |State(admin): State<Admin>| json(admin.watched.standing())),
+            get(async |State(admin): State<Admin>| {
+                let standing = admin.watched.standing();
+                let json = serde_json::to_string(&standing).unwrap_or_default();
+                ([(CONTENT_TYPE, "application/json")], json)
+            }),
         )
         .with_state(Admin { counts, watched });
     let free = Arc::new(Semaphore::new(CONNECTIONS));

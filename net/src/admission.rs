@@ -282,29 +282,29 @@ pub fn cost(terms: &Terms) -> Result<Cost, Inadmissible> {
 
 /// Different points of a list, count × D; 0 and −0 are the same.
 fn distinct(candidates: &[f64], dim: usize) -> usize {
-    let bits = |point: &[f64]| {
-        point
-            .iter()
-            .map(|x| (x + 0.0).to_bits())
-            .collect::<Vec<u64>>()
-    };
     candidates
         .chunks_exact(dim.max(1))
-        .map(bits)
+        .map(|point| {
+            point
+                .iter()
+                .map(|x| (x + 0.0).to_bits())
+                .collect::<Vec<u64>>()
+        })
         .collect::<BTreeSet<_>>()
         .len()
+}
+/// ε, rounded up, at a δ, both in few digits.
+fn at(epsilon: f64, delta: f64) -> String {
+    format!(
+        "ε ≤ {} at δ = {}",
+        significant_up(epsilon, 3),
+        significant(delta, 3)
+    )
 }
 
 impl Admitted {
     /// ε at δ, and at 1e-5 where δ is another.
     fn loss(&self) -> String {
-        let at = |epsilon, delta| {
-            format!(
-                "ε ≤ {} at δ = {}",
-                significant_up(epsilon, 3),
-                significant(delta, 3)
-            )
-        };
         let announced = at(self.epsilon, self.delta);
         if self.delta == DELTA_SMALL {
             announced

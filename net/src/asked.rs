@@ -107,7 +107,6 @@ impl Asked {
 /// For people, line by line.
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let up = |epsilon: f64| significant_up(epsilon, 3);
         writeln!(f, "you would be agent {} of {}", self.agent, self.agents)?;
         writeln!(f, "search      {}", self.searched)?;
         if let Some(publication) = &self.publication {
@@ -125,17 +124,21 @@ impl fmt::Display for Asked {
         write!(
             f,
             "it costs    ε = {} at δ = {}",
-            up(self.epsilon),
+            significant_up(self.epsilon, 3),
             significant(self.delta, 3)
         )?;
         if self.delta != DELTA_SMALL {
-            write!(f, " (ε = {} at δ = 1e-5)", up(self.epsilon_at_1e_5))?;
+            write!(
+                f,
+                " (ε = {} at δ = 1e-5)",
+                significant_up(self.epsilon_at_1e_5, 3)
+            )?;
         }
         writeln!(f, "; {}", self.relation)?;
         writeln!(
             f,
             "            between two things you may have given: ε = {}",
-            up(self.epsilon_between_contributions)
+            significant_up(self.epsilon_between_contributions, 3)
         )?;
         match &self.helper_key {
             None => writeln!(

@@ -311,6 +311,14 @@ pub fn leads(own: &CertificateDer<'_>, run: u64) -> Result<(), Refused> {
     }
 }
 
+/// The refusal of a name, of which the beginning is told.
+fn other_name(name: &str, expected: Expected) -> Refused {
+    Refused::OtherName {
+        found: name.chars().take(80).collect(),
+        expected,
+    }
+}
+
 /// The run whose leader a certificate names.
 fn run_named(certificate: &EndEntityCert<'_>, expected: Expected) -> Result<u64, Refused> {
     let name = the_name(certificate, expected)?;
@@ -321,10 +329,7 @@ fn run_named(certificate: &EndEntityCert<'_>, expected: Expected) -> Result<u64,
     let run = digits.and_then(from_hex).map(u64::from_be_bytes);
     // One spelling, as of agents.
     let run = run.filter(|run| name_of_leader(*run) == name);
-    run.ok_or_else(|| Refused::OtherName {
-        found: name.chars().take(80).collect(),
-        expected,
-    })
+    run.ok_or_else(|| other_name(name, expected))
 }
 
 /// The only name of a certificate that is one of ours.
@@ -358,19 +363,15 @@ fn named(certificate: &EndEntityCert<'_>, run: u64, agents: u32) -> Result<u32, 
     let last = agents.saturating_sub(1);
     let expected = Expected::Agent { run, last };
     let name = the_name(certificate, expected)?;
-    let other = || Refused::OtherName {
-        found: name.chars().take(80).collect(),
-        expected,
-    };
     let slot = name
         .rsplit_once('/')
         .and_then(|(_, slot)| slot.parse().ok())
-        .ok_or_else(other)?;
+        .ok_or_else(|| other_name(name, expected))?;
     // One spelling: no sign, no zero in front, no digits of another case.
     if name_of(run, slot) == name && slot <= last {
         Ok(slot)
     } else {
-        Err(other())
+        Err(other_name(name, expected))
     }
 }
 

@@ -26,6 +26,7 @@ use sha2::{Digest as _, Sha256};
 use sordino_core::federated::shares::Trust;
 use sordino_host::files::{FileError, read_text, sync_folder};
 
+use crate::identity::io_at;
 use crate::invitation::Token;
 use crate::shares::MaskKey;
 use sordino_host::hex::hex;
@@ -524,38 +525,36 @@ pub fn all_revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
         .map(|line| line.slot)
         .collect())
 }
+/// Appends a line to a file and makes its content durable, but not its name.
+fn append_to(path: &Path, line: &impl Serialize) -> std::io::Result<()> {
+    let mut file = OpenOptions::new()
+        .append(true)
+        .read(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)?;
+    // Of two who write at one time, neither takes the other's line for one that was cut off.
+    // The lock ends with the file.
+    file.lock()?;
+    let mut before = Vec::new();
+    file.read_to_end(&mut before)?;
+    // A line that was cut off must not swallow this one.
+    let whole = before
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    if whole < before.len() {
+        file.set_len(whole as u64)?;
+    }
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
 
 fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileError> {
     let path = folder.join(name);
-    let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .read(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path)?;
-        // Of two who write at one time, neither takes the other's line for one that was cut off.
-        // The lock ends with the file.
-        file.lock()?;
-        let mut before = Vec::new();
-        file.read_to_end(&mut before)?;
-        // A line that was cut off must not swallow this one.
-        let whole = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        if whole < before.len() {
-            file.set_len(whole as u64)?;
-        }
-        let mut text = serde_json::to_string(line)?;
-        text.push('\n');
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|error| FileError::Io {
-        path: path.clone(),
-        error,
-    })?;
+    append_to(&path, line).map_err(io_at(&path))?;
     sync_folder(&path)
 }
 

@@ -121,6 +121,13 @@ pub enum FolderError {
     },
 }
 
+impl FolderError {
+    /// What of the open round does not decode.
+    fn round(what: impl Into<String>) -> Self {
+        FolderError::Round { what: what.into() }
+    }
+}
+
 /// The round that is open, as it is stored: in front of its frame.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -273,9 +280,8 @@ impl Folder {
         open: &Open<&ServerState, K>,
         frame: &[u8],
     ) -> Result<(), FolderError> {
-        let open = serde_json::to_vec(open).map_err(|error| FolderError::Round {
-            what: error.to_string(),
-        })?;
+        let open =
+            serde_json::to_vec(open).map_err(|error| FolderError::round(error.to_string()))?;
         let mut bytes = stored::with_version(ROUND, &open);
         bytes.push(b'\n');
         bytes.extend_from_slice(frame);
@@ -294,10 +300,9 @@ impl Folder {
             .unwrap_or_default();
         match read_text(&path, 1 << 10) {
             Ok(text) => {
-                let wrong = || FolderError::Round {
-                    what: format!("{LAST}: seconds since 1970 are expected"),
-                };
-                let seconds = text.trim().parse().map_err(|_| wrong())?;
+                let seconds = text.trim().parse().map_err(|_| {
+                    FolderError::round(format!("{LAST}: seconds since 1970 are expected"))
+                })?;
                 // A clock that was put back says nothing.
                 Ok(now.saturating_sub(Duration::from_secs(seconds)))
             }
@@ -352,14 +357,13 @@ impl Folder {
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let wrong = |what: String| FolderError::Round { what };
         let (bytes, _) = stored::content(ROUND, &bytes)?;
         let end = bytes
             .iter()
             .position(|byte| *byte == b'\n')
-            .ok_or_else(|| wrong("has no first line".into()))?;
-        let open: Open<ServerState, K> =
-            serde_json::from_slice(&bytes[..end]).map_err(|error| wrong(error.to_string()))?;
+            .ok_or_else(|| FolderError::round("has no first line"))?;
+        let open: Open<ServerState, K> = serde_json::from_slice(&bytes[..end])
+            .map_err(|error| FolderError::round(error.to_string()))?;
         let frame = Bytes::copy_from_slice(&bytes[end + 1..]);
         let mut frames = Vec::new();
         for round in 0..open.round {

@@ -9,6 +9,7 @@
 //! ([`crate::authority`]).
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,26 +105,39 @@ pub struct Certified {
     pub key: PathBuf,
 }
 
+/// What the system says of the file at `path`.
+pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
+    |error| FileError::Io {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+/// What is wrong with the PEM text of `what` at a path.
+fn pem_at(path: &Path, what: &'static str) -> impl Fn(pem::Error) -> IdentityError {
+    move |error| IdentityError::Pem {
+        path: path.to_owned(),
+        what,
+        error,
+    }
+}
+
 /// Takes the lock of a folder, which ends with the process; none if another process has it.
 ///
 /// **Errors**: [`FileError`].
 pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
     let path = path.join(".lock");
-    let io = |error| FileError::Io {
-        path: path.clone(),
-        error,
-    };
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
         .open(&path)
-        .map_err(io)?;
+        .map_err(io_at(&path))?;
     match files::lock(&file, LOCK_WAIT) {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(io(error)),
+        Err(TryLockError::Error(error)) => Err(io_at(&path)(error)),
     }
 }
 
@@ -156,18 +170,17 @@ impl Identity {
     ///
     /// **Errors**: [`IdentityError::File`], [`IdentityError::Pem`].
     pub fn certified(Certified { certificate, key }: &Certified) -> Result<Self, IdentityError> {
-        let pem = |path: &Path, what| {
-            let path = path.to_owned();
-            move |error| IdentityError::Pem { path, what, error }
-        };
         let bytes = read_bounded(certificate, CERTIFICATE_BYTES_MAX)?;
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
-        let chain = chain.map_err(pem(certificate, "a certificate"))?;
+        let chain = chain.map_err(pem_at(certificate, "a certificate"))?;
         if chain.is_empty() {
-            return Err(pem(certificate, "a certificate")(pem::Error::NoItemsFound));
+            return Err(pem_at(certificate, "a certificate")(
+                pem::Error::NoItemsFound,
+            ));
         }
         let bytes = read_bounded(key, CERTIFICATE_BYTES_MAX)?;
-        let private = PrivateKeyDer::from_pem_slice(&bytes).map_err(pem(key, "a private key"))?;
+        let private =
+            PrivateKeyDer::from_pem_slice(&bytes).map_err(pem_at(key, "a private key"))?;
         Ok(Identity { private, chain })
     }
 

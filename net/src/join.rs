@@ -13,7 +13,7 @@ use sordino_host::entropy::deployment;
 use sordino_host::files::{
     create_folders_privately, read_bounded, remove_leftovers, write_privately,
 };
-use sordino_host::ledger::contributions::{Contributions, ContributionsError, Weighed};
+use sordino_host::ledger::contributions::{Contributions, ContributionsError};
 use sordino_host::prior::PriorFile;
 
 pub use self::error::JoinError;
@@ -206,15 +206,14 @@ async fn agree(
         _ => String::new(),
     };
     let plan = data::plan(&cost, fits);
-    let weigh = |count: &Contributions| {
-        Ok(Before {
-            called: count.called(),
-            weighed: count.weigh(&plan, delta)?,
-        })
-    };
     let before = count
         .as_ref()
-        .map(weigh)
+        .map(|count| {
+            Ok(Before {
+                called: count.called(),
+                weighed: count.weigh(&plan, delta)?,
+            })
+        })
         .transpose()
         .map_err(|error: ContributionsError| DataError::from(error))?;
     let before = before.filter(|before| before.weighed.federations > 0);
@@ -228,11 +227,12 @@ async fn agree(
     // Who has begun has agreed, to as much as was admitted then.
     let is_new = !joining.folder.join(AGENT).exists();
     let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
-    let exceeds = |Weighed {
-                       is_more, together, ..
-                   }: Weighed| is_more && !plan.is_empty() && !(together <= most);
     let refused = match before {
-        Some(before) if exceeds(before.weighed) => Some(JoinError::Others { before, most }),
+        Some(before)
+            if before.weighed.is_more && !plan.is_empty() && !(before.weighed.together <= most) =>
+        {
+            Some(JoinError::Others { before, most })
+        }
         _ if is_new && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) => {
             Some(JoinError::Epsilon { epsilon, delta })
         }

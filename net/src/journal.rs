@@ -29,6 +29,8 @@ use sordino_host::files::{FileError, open_regular, sync_folder};
 
 use sordino_host::hex::{from_hex, hex};
 
+use crate::identity::io_at;
+
 /// A line is read up to this length: a frame of 64 regions of 2¹⁴ numbers, in hexadecimal digits.
 const LINE_BYTES_MAX: u64 = 2 * (64 << 17) + (1 << 12);
 
@@ -228,6 +230,20 @@ impl Journal {
         Ok(())
     }
 
+    /// Writes what waits behind what was written, and makes it durable.
+    fn append(&self) -> std::io::Result<()> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&self.path)?;
+        file.set_len(self.written.bytes)?;
+        file.seek(SeekFrom::Start(self.written.bytes))?;
+        file.write_all(&self.waiting)?;
+        file.sync_all()
+    }
+
     /// Makes every waiting step durable.
     ///
     /// **Errors**: [`JournalError::File`]; they wait still, and no state may be stored that counts
@@ -237,22 +253,7 @@ impl Journal {
             return Ok(());
         }
         let is_new = self.written.bytes == 0;
-        let append = || -> std::io::Result<()> {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .open(&self.path)?;
-            file.set_len(self.written.bytes)?;
-            file.seek(SeekFrom::Start(self.written.bytes))?;
-            file.write_all(&self.waiting)?;
-            file.sync_all()
-        };
-        append().map_err(|error| FileError::Io {
-            path: self.path.clone(),
-            error,
-        })?;
+        self.append().map_err(io_at(&self.path))?;
         if is_new {
             sync_folder(&self.path)?;
         }
@@ -283,14 +284,10 @@ pub fn read<E: From<JournalError>>(
     while mark.lines < until.lines {
         let number = mark.lines + 1;
         line.clear();
-        let io = |error| FileError::Io {
-            path: path.to_owned(),
-            error,
-        };
         let mut bounded = reader.by_ref().take(LINE_BYTES_MAX);
         bounded
             .read_until(b'\n', &mut line)
-            .map_err(|error| JournalError::from(io(error)))?;
+            .map_err(|error| JournalError::from(io_at(path)(error)))?;
         if line.is_empty() {
             let found = mark.lines;
             let expected = until.lines;
@@ -339,12 +336,10 @@ fn parts(whole: &[u8]) -> Option<([u8; 32], &[u8])> {
 
 /// Frames in the whole lines that continue those that count.
 fn frames_behind(path: &Path, mut mark: Mark) -> Result<u32, JournalError> {
-    let io = |error| FileError::Io {
-        path: path.to_owned(),
-        error,
-    };
     let mut reader = BufReader::new(open_regular(path, OpenOptions::new().read(true))?);
-    reader.seek(SeekFrom::Start(mark.bytes)).map_err(io)?;
+    reader
+        .seek(SeekFrom::Start(mark.bytes))
+        .map_err(io_at(path))?;
     let mut frames = 0;
     let mut line = Vec::new();
     loop {
@@ -353,7 +348,7 @@ fn frames_behind(path: &Path, mut mark: Mark) -> Result<u32, JournalError> {
             .by_ref()
             .take(LINE_BYTES_MAX)
             .read_until(b'\n', &mut line)
-            .map_err(io)?;
+            .map_err(io_at(path))?;
         let Some((digest, step)) = line.strip_suffix(b"\n").and_then(parts) else {
             return Ok(frames);
         };

@@ -30,7 +30,7 @@ use sordino_host::files::{FileError, create_privately, read_bounded, write_priva
 use tokio::sync::watch;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::identity::{Identity, IdentityError, Sealer};
+use crate::identity::{Identity, IdentityError, Sealer, io_at};
 use sordino_host::signature::Fingerprint;
 
 const PRESENT: &str = "server.key";
@@ -120,18 +120,14 @@ fn pins_with(folder: &Path, present: &Identity) -> Result<[Fingerprint; 2], Iden
 /// One process at a time changes keys; a server that runs holds another lock.
 fn lock(folder: &Path) -> Result<File, FileError> {
     let path = folder.join(".keys.lock");
-    let io = |error| FileError::Io {
-        path: path.clone(),
-        error,
-    };
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
         .open(&path)
-        .map_err(io)?;
-    file.lock().map_err(io)?;
+        .map_err(io_at(&path))?;
+    file.lock().map_err(io_at(&path))?;
     Ok(file)
 }
 
@@ -179,6 +175,21 @@ pub fn always(identity: &Identity) -> Result<Shown, IdentityError> {
     Ok(watch::channel(identity.server()?).1)
 }
 
+/// The key of the folder and how to show it, if it is another than the one that is shown.
+fn other_than(
+    folder: &Path,
+    shown: Fingerprint,
+) -> Result<Option<(Fingerprint, Arc<ServerConfig>)>, IdentityError> {
+    // Never made here: a key that is missing is no reason to be somebody else.
+    let present = Identity::read_file(&folder.join(PRESENT))?;
+    let now = present.fingerprint()?;
+    Ok(if now == shown {
+        None
+    } else {
+        Some((now, present.server()?))
+    })
+}
+
 /// Shows the present key of a folder, and its successor as soon as it is rotated. Reports each
 /// change once, and each failure to read a key once. It never ends.
 pub async fn follow(
@@ -190,17 +201,7 @@ pub async fn follow(
     let mut failed = false;
     loop {
         tokio::time::sleep(LOOK_AGAIN).await;
-        // Never made here: a key that is missing is no reason to be somebody else.
-        let read = || -> Result<Option<(Fingerprint, Arc<ServerConfig>)>, IdentityError> {
-            let present = Identity::read_file(&folder.join(PRESENT))?;
-            let now = present.fingerprint()?;
-            Ok(if now == shown {
-                None
-            } else {
-                Some((now, present.server()?))
-            })
-        };
-        match read() {
+        match other_than(folder, shown) {
             Ok(None) => failed = false,
             Ok(Some((now, config))) => {
                 (shown, failed) = (now, false);

@@ -152,15 +152,16 @@ fn runs(scenario: &Scenario, options: &Options) -> Result<Vec<(u32, Options)>, R
             runs: scenario.runs,
         });
     }
-    let of_run = |run: u32| {
-        let mut options = options.clone();
-        if let Some(folder) = options.deaths.as_mut().filter(|_| scenario.runs > 1) {
-            folder.push(run.to_string());
-            std::fs::create_dir_all(&*folder).map_err(RehearsalError::Deaths)?;
-        }
-        Ok((run, options))
-    };
-    (0..scenario.runs).map(of_run).collect()
+    (0..scenario.runs)
+        .map(|run| {
+            let mut options = options.clone();
+            if let Some(folder) = options.deaths.as_mut().filter(|_| scenario.runs > 1) {
+                folder.push(run.to_string());
+                std::fs::create_dir_all(&*folder).map_err(RehearsalError::Deaths)?;
+            }
+            Ok((run, options))
+        })
+        .collect()
 }
 
 /// All runs together, as `sordino run` does it: methods into a run, runs into an execution.

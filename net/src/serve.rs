@@ -45,7 +45,7 @@ use crate::folder::{Folder, FolderError, Found, Open};
 use crate::keys;
 use crate::party::{Number, Served, dispatch};
 use crate::progress::{self, Spent};
-use crate::rounds::{Rounds, Upload};
+use crate::rounds::Rounds;
 use crate::shares::{self, Shared};
 use crate::status::Watched;
 use around::Around;
@@ -68,6 +68,14 @@ pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> 
     admission::admit(&folder.terms)?;
     dispatch!(folder.terms.agreement, serve_in(folder, serving).await)
 }
+/// Listens at an address.
+async fn listening(address: &str) -> Result<TcpListener, ServeError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|error| ServeError::Listen {
+        address: address.to_owned(),
+        error,
+    })
+}
 
 async fn serve_in<T: Number, P: Served<T>>(
     folder: &Folder,
@@ -78,11 +86,7 @@ async fn serve_in<T: Number, P: Served<T>>(
     folder.stopped()?;
     let found = folder.found::<Kept<T, P>>()?;
     let agreement = &folder.terms.agreement;
-    let listen = |error| ServeError::Listen {
-        address: serving.listen.clone(),
-        error,
-    };
-    let listener = TcpListener::bind(&serving.listen).await.map_err(listen)?;
+    let listener = listening(&serving.listen).await?;
     let mut leader = Leader::of(folder, &serving).await?;
     let trust = shares::trust(&agreement.protocol);
     let enrolment = Arc::new(Enrolment::open(folder.path())?.trusting(trust));
@@ -140,11 +144,7 @@ async fn serve_in<T: Number, P: Served<T>>(
     };
     beside.spawn(watched.clone().keep());
     if let Some(address) = &serving.admin {
-        let listen = |error| ServeError::Listen {
-            address: address.clone(),
-            error,
-        };
-        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let listener = listening(address).await?;
         beside.spawn(admin::serve(listener, counts, watched.clone()));
     }
     // Dropped with this function: nothing answers that cannot release.
@@ -376,7 +376,7 @@ async fn collected<T: Number, P: Served<T>>(
     open: bool,
 ) -> Result<(), ServeError> {
     let mut vector = None;
-    let take = |upload: &Upload<'_>| {
+    let collected = rounds.collect(length_ms, |upload| {
         if !open || upload.header.len == 0 {
             return Ok(());
         }
@@ -388,8 +388,8 @@ async fn collected<T: Number, P: Served<T>>(
             .map_err(|error| error.to_string())?;
         host.upload(upload.who, round, vector)
             .map_err(|error| error.to_string())
-    };
-    rounds.collect(length_ms, take).await?;
+    });
+    collected.await?;
     Ok(())
 }
 
@@ -404,14 +404,14 @@ async fn shared<T: Number, P: Served<T>>(
 ) -> Result<(), ServeError> {
     if !leader.has_asked(round) {
         let mut collection = leader.collection(round)?;
-        let take = |upload: &Upload<'_>| match Shared::read(upload.share) {
+        let collected = rounds.collect(length_ms, |upload| match Shared::read(upload.share) {
             Some(Shared { attempt, share }) => collection
                 .add(upload.who, attempt, share)
                 .map_err(|error| error.to_string()),
             None if upload.share.is_empty() => Ok(()),
             None => Err("shorter than an attempt".into()),
-        };
-        rounds.collect(length_ms, take).await?;
+        });
+        collected.await?;
         // Stored before the helper hears of it: it answers no other set.
         leader.asks(collection)?;
     }

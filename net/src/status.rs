@@ -205,15 +205,14 @@ fn shown(slots: impl Iterator<Item = u32>) -> String {
         }
     }
     let more = ranges.len().saturating_sub(NAMED_MAX);
-    let range = |(first, last): &(u32, u32)| {
+    let named = ranges.iter().take(NAMED_MAX).map(|(first, last)| {
         if first == last {
             first.to_string()
         } else {
             format!("{first} to {last}")
         }
-    };
-    let named: Vec<String> = ranges.iter().take(NAMED_MAX).map(range).collect();
-    named.join(", ")
+    });
+    named.collect::<Vec<String>>().join(", ")
         + &if more > 0 {
             format!(" and {more} more")
         } else {

@@ -56,16 +56,17 @@ pub fn content<'b>(name: &'static str, bytes: &'b [u8]) -> Result<(&'b [u8], u16
     else {
         return Ok((bytes, BARE));
     };
-    let other = || VersionError::Other {
-        name,
-        found: said.to_owned(),
-    };
-    let (found_name, version) = said.split_once(' ').ok_or_else(other)?;
-    let version: u16 = version.parse().map_err(|_| other())?;
+    let version = said
+        .split_once(' ')
+        .filter(|(found, _)| *found == name)
+        .and_then(|(_, version)| version.parse().ok());
     match version {
-        _ if found_name != name => Err(other()),
-        VERSION => Ok((&bytes[line.len() + 1..], VERSION)),
-        found => Err(VersionError::Newer { name, found }),
+        Some(VERSION) => Ok((&bytes[line.len() + 1..], VERSION)),
+        Some(found) => Err(VersionError::Newer { name, found }),
+        None => Err(VersionError::Other {
+            name,
+            found: said.to_owned(),
+        }),
     }
 }
 

@@ -189,6 +189,27 @@ struct Published<A, C> {
     candidates: C,
     landmarks: C,
 }
+/// Refuses more numbers than an agent should keep.
+fn few(numbers: usize) -> Result<(), TermsError> {
+    match numbers {
+        numbers if numbers > ROWS_MAX => Err(TermsError::Rows {
+            numbers,
+            max: ROWS_MAX,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses more work than an agent should do.
+fn little(work: f64) -> Result<(), TermsError> {
+    match work {
+        work if work > FACTOR_WORK_MAX => Err(TermsError::Work {
+            work,
+            max: FACTOR_WORK_MAX,
+        }),
+        _ => Ok(()),
+    }
+}
 
 impl Terms {
     /// The terms of one method of a scenario's first run, over these candidates.
@@ -335,20 +356,6 @@ impl Terms {
     /// **Errors**: [`TermsError::Rows`], [`TermsError::Work`], [`TermsError::Prior`],
     /// [`TermsError::Vote`]; [`TermsError::Method`] for a method of somebody's own.
     pub fn bounded(&self) -> Result<(), TermsError> {
-        let few = |numbers: usize| match numbers {
-            numbers if numbers > ROWS_MAX => Err(TermsError::Rows {
-                numbers,
-                max: ROWS_MAX,
-            }),
-            _ => Ok(()),
-        };
-        let little = |work: f64| match work {
-            work if work > FACTOR_WORK_MAX => Err(TermsError::Work {
-                work,
-                max: FACTOR_WORK_MAX,
-            }),
-            _ => Ok(()),
-        };
         let prior = match &self.agreement.protocol {
             Protocol::Draws(draws) => {
                 return few(self

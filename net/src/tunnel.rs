@@ -15,19 +15,21 @@ use tokio::net::TcpStream;
 /// The answer of a proxy is read up to this length.
 const HEAD_MAX: usize = 8192;
 
+/// The value of the first of two environment variables that is set.
+fn variable(names: [&str; 2]) -> String {
+    names
+        .iter()
+        .find_map(|name| std::env::var(name).ok())
+        .unwrap_or_default()
+}
+
 /// Connects to `HOST:PORT`, through the proxy of the environment if there is one.
 ///
 /// **Errors**: the system's, and what the proxy says.
 pub(crate) async fn connect(address: &str) -> Result<TcpStream> {
-    let of = |names: [&str; 2]| {
-        names
-            .iter()
-            .find_map(|name| std::env::var(name).ok())
-            .unwrap_or_default()
-    };
     match proxy(
-        &of(["HTTPS_PROXY", "https_proxy"]),
-        &of(["NO_PROXY", "no_proxy"]),
+        &variable(["HTTPS_PROXY", "https_proxy"]),
+        &variable(["NO_PROXY", "no_proxy"]),
         address,
     )? {
         None => TcpStream::connect(address).await,
@@ -49,13 +51,13 @@ fn proxy(https_proxy: &str, no_proxy: &str, address: &str) -> Result<Option<Stri
     let names = no_proxy
         .split(',')
         .map(|name| name.trim().trim_start_matches('.').to_lowercase());
-    let is_left_out = |name: String| {
+    let is_left_out = names.into_iter().any(|name| {
         let below = host
             .strip_suffix(&name)
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
         name == "*" || (!name.is_empty() && below)
-    };
-    if https_proxy.is_empty() || is_here || names.into_iter().any(is_left_out) {
+    });
+    if https_proxy.is_empty() || is_here || is_left_out {
         return Ok(None);
     }
     let place = https_proxy
@@ -73,12 +75,15 @@ fn proxy(https_proxy: &str, no_proxy: &str, address: &str) -> Result<Option<Stri
     }
     Ok(Some(place.to_owned()))
 }
+/// What goes wrong at a proxy, by its name.
+fn refused(proxy: &str, what: &str) -> Error {
+    Error::other(format!("the proxy {proxy}: {what}"))
+}
 
 async fn through(proxy: &str, address: &str) -> Result<TcpStream> {
-    let refused = |what: &str| Error::other(format!("the proxy {proxy}: {what}"));
     let mut tcp = TcpStream::connect(proxy)
         .await
-        .map_err(|error| refused(&error.to_string()))?;
+        .map_err(|error| refused(proxy, &error.to_string()))?;
     let asked = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
     tcp.write_all(asked.as_bytes()).await?;
     let mut head = Vec::new();
@@ -86,8 +91,8 @@ async fn through(proxy: &str, address: &str) -> Result<TcpStream> {
     while !head.ends_with(b"\r\n\r\n") {
         match tcp.read_u8().await {
             Ok(byte) if head.len() < HEAD_MAX => head.push(byte),
-            Ok(_) => return Err(refused("an answer that is too long")),
-            Err(error) => return Err(refused(&error.to_string())),
+            Ok(_) => return Err(refused(proxy, "an answer that is too long")),
+            Err(error) => return Err(refused(proxy, &error.to_string())),
         }
     }
     let head = String::from_utf8_lossy(&head);
@@ -96,10 +101,10 @@ async fn through(proxy: &str, address: &str) -> Result<TcpStream> {
         Some((version, rest)) if version.starts_with("HTTP/1.") && rest.starts_with("200") => {
             Ok(tcp)
         }
-        _ => Err(refused(&format!(
-            "says {:?}",
-            status.chars().take(80).collect::<String>()
-        ))),
+        _ => {
+            let status: String = status.chars().take(80).collect();
+            Err(refused(proxy, &format!("says {status:?}")))
+        }
     }
 }
 

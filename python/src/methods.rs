@@ -28,14 +28,23 @@ struct Party {
     candidates: Arc<OnceLock<Py<PyAny>>>,
 }
 
+/// The refusal of a method of this name.
+fn refused<T>(name: &str, what: &str) -> PyResult<T> {
+    Err(InputError::new_err(format!("methods[\"{name}\"]: {what}")))
+}
+
+/// Whether an object has a method of this name.
+fn has(object: &Bound<'_, PyAny>, name: &str) -> bool {
+    object.getattr(name).is_ok_and(|found| found.is_callable())
+}
+
 /// The method of an object, under the name of its table.
 ///
 /// **Errors**: an object without `version` or `choose`, or with half a server.
 pub fn custom(name: &str, object: Bound<'_, PyAny>, caller: Caller) -> PyResult<Custom> {
-    let refused = |what: &str| Err(InputError::new_err(format!("methods[\"{name}\"]: {what}")));
-    let callable = |name: &str| object.getattr(name).is_ok_and(|found| found.is_callable());
-    if !callable("choose") {
+    if !has(&object, "choose") {
         return refused(
+            name,
             "admissible: an object with a method choose(sight) that returns a candidate's index",
         );
     }
@@ -44,13 +53,14 @@ pub fn custom(name: &str, object: Bound<'_, PyAny>, caller: Caller) -> PyResult<
         .and_then(|version| version.extract::<String>())
     else {
         return refused(
+            name,
             "admissible: an attribute `version`, a text that changes whenever the method does, so that no folder of \
              one version goes on with another",
         );
     };
     let server = (
-        callable("aggregate"),
-        callable("message"),
+        has(&object, "aggregate"),
+        has(&object, "message"),
         object.getattr("message_len").ok(),
     );
     let message_len = match server {
@@ -58,13 +68,15 @@ pub fn custom(name: &str, object: Bound<'_, PyAny>, caller: Caller) -> PyResult<
         (true, true, Some(len)) => match len.extract::<usize>() {
             Ok(len) if (1..=MESSAGE_MAX).contains(&len) => Some(len),
             _ => {
-                return refused(&format!(
+                let what = format!(
                     "message_len is {len}; admissible: a whole number from 1 to {MESSAGE_MAX}"
-                ));
+                );
+                return refused(name, &what);
             }
         },
         _ => {
             return refused(
+                name,
                 "admissible: all of message_len, message(sight) and aggregate(messages, kept, seed), or none",
             );
         }

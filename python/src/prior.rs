@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde_json::Value;
 use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::prior::label::event;
@@ -91,8 +90,10 @@ impl Prior {
     /// Means and standard deviations at these points, standardised, as the user counts.
     fn believed(&self, points: Vec<String>) -> PyResult<(Vec<f64>, Vec<f64>)> {
         let label = &self.file.label;
-        let numbers = |text: &String| label.space.numbers(&value(text)?).map_err(of_space);
-        let points = points.iter().map(numbers).collect::<PyResult<Vec<_>>>()?;
+        let points = points
+            .iter()
+            .map(|text| label.space.numbers(&value(text)?).map_err(of_space))
+            .collect::<PyResult<Vec<_>>>()?;
         let found = self
             .guide
             .believed(&points)
@@ -145,6 +146,25 @@ pub struct Asked {
 /// A study as Python gives it: its name, points as JSON and values.
 type Given = (String, Vec<(String, f64)>);
 
+/// A study, its points as numbers of the space.
+fn study((name, values): Given, publication: &Publication) -> PyResult<Study> {
+    let values = values
+        .into_iter()
+        .map(|(point, told)| {
+            let numbers = publication.space.numbers(&value(&point)?);
+            let numbers = numbers
+                .map_err(|error| InputError::new_err(format!("study {name}: {}", chain(&error))))?;
+            Ok((numbers, told))
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    Ok(Study { name, values })
+}
+
+/// What went wrong when releases may have been charged.
+fn after(error: impl std::fmt::Display) -> PyErr {
+    RunError::new_err(format!("{error}; releases that were charged stay charged"))
+}
+
 /// Charges, releases, and makes a file of studies.
 #[pyfunction]
 pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyResult<Prior> {
@@ -161,18 +181,9 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         note: asked.note,
         published: asked.date,
     };
-    let study = |(name, values): Given| -> PyResult<Study> {
-        let pair = |(point, told): (String, f64)| {
-            let point: Value = value(&point)?;
-            let refused = |error| InputError::new_err(format!("study {name}: {}", chain(&error)));
-            Ok((publication.space.numbers(&point).map_err(refused)?, told))
-        };
-        let values = values.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?;
-        Ok(Study { name, values })
-    };
     let studies = studies
         .into_iter()
-        .map(study)
+        .map(|given| study(given, &publication))
         .collect::<PyResult<Vec<_>>>()?;
     let terms = Terms {
         data: asked.dataset,
@@ -184,11 +195,6 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
     };
     let key = asked.sign.as_deref().map(SigningKey::open).transpose();
     let key = key.map_err(|error| InputError::new_err(format!("sign: {}", chain(&error))))?;
-    let before = |error: PublishError| InputError::new_err(chain(&error));
-    // From here on releases may be charged, whatever goes wrong.
-    let after = |error: &dyn std::fmt::Display| {
-        RunError::new_err(format!("{error}; releases that were charged stay charged"))
-    };
     py.detach(|| {
         let (ledger, sources) = ready(
             &publication,
@@ -198,15 +204,16 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
             asked.another_ledger,
             asked.counter,
         )
-        .map_err(before)?;
+        .map_err(|error| InputError::new_err(chain(&error)))?;
+        // From here on releases may be charged, whatever goes wrong.
         let published = publish(&publication, &studies, sources, ledger, |_| {});
-        let (file, ledger) = published.map_err(|error| after(&chain(&error)))?;
+        let (file, ledger) = published.map_err(|error| after(chain(&error)))?;
         let file = with_ledger(file, &ledger);
         let file = match &key {
-            Some(key) => file.sign(key).map_err(|error| after(&error))?,
+            Some(key) => file.sign(key).map_err(after)?,
             None => file,
         };
-        Prior::of(file).map_err(|error| after(&error))
+        Prior::of(file).map_err(after)
     })
 }
 

@@ -47,6 +47,13 @@ pub fn explain(py: Python<'_>, scenario: &str, settings: Vec<String>) -> PyResul
 /// What a run folder says of a function in the place of a program.
 const PROGRAM: &str = "a Python function: sordino.run(objective=...)";
 
+/// Whether one of the settings begins with this key.
+fn sets(settings: &[String], key: &str) -> bool {
+    settings
+        .iter()
+        .any(|setting| setting.trim_start().starts_with(key))
+}
+
 /// The scenario that is run, with the function and the methods that were handed in.
 fn model(
     (source, text): (String, String),
@@ -82,15 +89,10 @@ fn model(
     // program's, too.
     let parsed: toml::Table = text.parse().unwrap_or_default();
     let objective = parsed.get("objective");
-    let said = |key: &str| objective.and_then(|objective| objective.get(key)).is_some();
-    let set = |key: &str| {
-        all.iter()
-            .any(|setting| setting.trim_start().starts_with(key))
-    };
     let kind = objective
         .and_then(|objective| objective.get("kind"))
         .and_then(toml::Value::as_str);
-    let asked = kind == Some("command") || set("objective.kind") || set("objective=");
+    let asked = kind == Some("command") || sets(&all, "objective.kind") || sets(&all, "objective=");
     if !asked {
         let kind = kind.unwrap_or("none");
         return Err(error::InputError::new_err(format!(
@@ -98,7 +100,8 @@ fn model(
              scenario with objective.kind = \"command\", or inputs={{...}} in place of its [objective]"
         )));
     }
-    if !said("command") && !set("objective.command") && !set("objective=") {
+    let command = objective.and_then(|objective| objective.get("command"));
+    if command.is_none() && !sets(&all, "objective.command") && !sets(&all, "objective=") {
         all.push(format!("objective.command=\"{PROGRAM}\""));
     }
     let scenario = Scenario::parse(&source, &text, &all).map_err(refused)?;

@@ -17,9 +17,12 @@ pub fn transposed(a: &Matrix) -> Matrix {
 
 /// The product A·B.
 pub fn product(a: &Matrix, b: &Matrix) -> Matrix {
-    let entry = |row: &Vec<f64>, j: usize| row.iter().zip(b).map(|(x, other)| x * other[j]).sum();
     a.iter()
-        .map(|row| (0..b[0].len()).map(|j| entry(row, j)).collect())
+        .map(|row| {
+            (0..b[0].len())
+                .map(|j| row.iter().zip(b).map(|(x, other)| x * other[j]).sum())
+                .collect()
+        })
         .collect()
 }
 

@@ -58,18 +58,17 @@ pub fn vectors_table(name: &str) -> Vec<BTreeMap<String, String>> {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let row = |line: &str| -> BTreeMap<String, String> {
-        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        assert_eq!(fields.len(), names.len(), "{}: {line}", path.display());
-        names
-            .iter()
-            .zip(fields)
-            .map(|(k, v)| (k.trim().to_string(), v.to_string()))
-            .collect()
-    };
-    let found: Vec<_> = lines
+    let found: Vec<BTreeMap<String, String>> = lines
         .filter(|line| !line.trim().is_empty())
-        .map(row)
+        .map(|line| {
+            let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+            assert_eq!(fields.len(), names.len(), "{}: {line}", path.display());
+            names
+                .iter()
+                .zip(fields)
+                .map(|(k, v)| (k.trim().to_string(), v.to_string()))
+                .collect()
+        })
         .collect();
     assert!(!found.is_empty(), "{}: no rows", path.display());
     found

@@ -303,9 +303,7 @@ pub fn observed(function: &[f64], n: usize, noise: f64, stream: &mut Stream) -> 
 
 /// Pearson's correlation.
 pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
-    let ma = mean(a);
-    let mb = mean(b);
+    let [ma, mb] = [a, b].map(|x| x.iter().sum::<f64>() / x.len() as f64);
     let sum =
         |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(b).map(|(x, y)| f(x - ma, y - mb)).sum::<f64>();
     sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()

@@ -1,6 +1,7 @@
 //! `cargo xtask bench [WORKLOAD …]`: measurements, never tests; nothing here can fail CI.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::process::{self, Report, cargo};
@@ -44,23 +45,24 @@ pub fn run(report: &mut Report, arguments: &[&str]) {
     }
 }
 
+/// A program that may take so many seconds, on one thread as everything else here.
+fn bounded(program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command
+        .arg(PYTHON_SECONDS)
+        .arg(program)
+        .current_dir(process::root());
+    for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
+        command.env(variable, "1");
+    }
+    command
+}
+
 /// scikit-learn and numpy on the same workloads, in a virtual environment under `target/` that is
 /// made once.
 fn peers_in_python() -> Result<String, String> {
     let folder = process::target_folder().join("bench-python");
     let python = folder.join("bin/python");
-    let bounded = |program: &std::path::Path| {
-        let mut command = Command::new("timeout");
-        command
-            .arg(PYTHON_SECONDS)
-            .arg(program)
-            .current_dir(process::root());
-        // One thread, as everything else here.
-        for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
-            command.env(variable, "1");
-        }
-        command
-    };
     let ready = folder.join("ready");
     if !ready.exists() {
         process::run(

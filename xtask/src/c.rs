@@ -97,9 +97,6 @@ fn built() -> Result<PathBuf, String> {
 }
 
 fn header(write: bool) -> Result<String, String> {
-    let read = |path: &PathBuf| {
-        fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-    };
     let cbindgen = tools::pinned(CBINDGEN.0, CBINDGEN.1)?;
     let fresh = built()?.join("sordino.h");
     let kept = package().join("include/sordino.h");
@@ -110,17 +107,17 @@ fn header(write: bool) -> Result<String, String> {
         .arg("--output")
         .arg(&fresh);
     process::run(command.arg(package()))?;
-    let text = in_words_of_c(&read(&fresh)?);
+    let text = in_words_of_c(&process::text(&fresh)?);
     if write {
         fs::write(&kept, &text).map_err(|error| format!("{}: {error}", kept.display()))?;
     }
-    match read(&kept)?
+    match process::text(&kept)?
         .lines()
         .zip(text.lines())
         .enumerate()
         .find(|(_, (old, new))| old != new)
     {
-        None if read(&kept)? == text => Ok(format!(
+        None if process::text(&kept)? == text => Ok(format!(
             "{} lines, {} {}",
             text.lines().count(),
             CBINDGEN.0,

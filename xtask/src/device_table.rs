@@ -35,6 +35,15 @@ fn lines(output: &str) -> Result<Vec<Line<'_>>, String> {
         })
         .collect()
 }
+/// The lines that the firmware printed on this target.
+fn lines_of<'a>(outputs: &'a [Output], target: &str) -> Result<Vec<Line<'a>>, String> {
+    let output = outputs.iter().find(|output| output.target == target);
+    lines(
+        &output
+            .ok_or_else(|| format!("{target} must have run"))?
+            .text,
+    )
+}
 
 const HEAD: &str = "\
 | operation | n, N, M | M4F instructions | at most | ms | at s | M33 | M4F stack | M0 instructions | at most | at s | M0 stack | at most | RAM | flash | at s |
@@ -52,20 +61,12 @@ struct Measured<'a> {
 
 impl<'a> Measured<'a> {
     fn of(outputs: &'a [Output], for_size: &'a [Output]) -> Result<Self, String> {
-        let of = |outputs: &'a [Output], target: &str| {
-            let output = outputs.iter().find(|output| output.target == target);
-            lines(
-                &output
-                    .ok_or_else(|| format!("{target} must have run"))?
-                    .text,
-            )
-        };
         let measured = Measured {
-            m4f: of(outputs, M4F)?,
-            m4f_small: of(for_size, M4F)?,
-            m0: of(outputs, M0)?,
-            m0_small: of(for_size, M0)?,
-            m33: of(outputs, M33)?,
+            m4f: lines_of(outputs, M4F)?,
+            m4f_small: lines_of(for_size, M4F)?,
+            m0: lines_of(outputs, M0)?,
+            m0_small: lines_of(for_size, M0)?,
+            m33: lines_of(outputs, M33)?,
         };
         for others in [
             &measured.m4f_small,
@@ -73,11 +74,12 @@ impl<'a> Measured<'a> {
             &measured.m0_small,
             &measured.m33,
         ] {
-            let same = |(line, other): (&Line<'_>, &Line<'_>)| match (line, other) {
+            let mut pairs = measured.m4f.iter().zip(others);
+            let is_same = pairs.all(|pair| match pair {
                 (Line::Row(row), Line::Row(other)) => row[..2] == other[..2],
                 (line, other) => line == other,
-            };
-            if others.len() != measured.m4f.len() || !measured.m4f.iter().zip(others).all(same) {
+            });
+            if others.len() != measured.m4f.len() || !is_same {
                 return Err("not the same operations were measured everywhere".to_owned());
             }
         }
@@ -93,9 +95,13 @@ fn row<'a, 'b>(lines: &'b [Line<'a>], index: usize) -> Option<&'b [&'a str; 7]> 
     }
 }
 
+/// The instructions that a line counts.
+fn count(lines: &[Line<'_>], index: usize) -> Option<f64> {
+    row(lines, index)?[2].parse().ok()
+}
+
 /// How many times the instructions of `fast` those of `small` are: least, middle, most.
 fn times(fast: &[Line<'_>], small: &[Line<'_>]) -> Option<[f64; 3]> {
-    let count = |lines: &[Line<'_>], index| row(lines, index)?[2].parse::<f64>().ok();
     let mut all: Vec<f64> = (0..fast.len())
         .filter_map(|index| Some(count(small, index)? / count(fast, index)?))
         .collect();

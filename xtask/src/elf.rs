@@ -25,30 +25,46 @@ struct Section {
     link: u32,
 }
 
+impl Section {
+    /// The bytes of the file that it holds.
+    fn of<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
+        file.get(self.offset as usize..)?.get(..self.bytes as usize)
+    }
+}
+
+/// Four bytes as a number, the least first.
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Two bytes as a number, the least first.
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
 /// The section table of a 32-bit little-endian ELF file; nothing if it is none.
 fn sections(file: &[u8]) -> Option<Vec<Section>> {
-    let word = |at: usize| Some(u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?));
-    let half = |at: usize| Some(u16::from_le_bytes(file.get(at..at + 2)?.try_into().ok()?));
     if file.get(..6)? != [0x7f, b'E', b'L', b'F', 1, 1] {
         return None;
     }
-    let table = word(0x20)? as usize;
-    let entry_len = half(0x2e)? as usize;
-    let count = half(0x30)? as usize;
-    let section = |i: usize| {
-        let at = table + i * entry_len;
-        let kind = word(at + 4)?;
-        let flags = word(at + 8)?;
-        let offset = word(at + 16)?;
-        Some(Section {
-            kind,
-            flags,
-            offset,
-            bytes: word(at + 20)?,
-            link: word(at + 24)?,
+    let table = word(file, 0x20)? as usize;
+    let entry_len = half(file, 0x2e)? as usize;
+    let count = half(file, 0x30)? as usize;
+    (0..count)
+        .map(|i| {
+            let at = table + i * entry_len;
+            let kind = word(file, at + 4)?;
+            let flags = word(file, at + 8)?;
+            let offset = word(file, at + 16)?;
+            Some(Section {
+                kind,
+                flags,
+                offset,
+                bytes: word(file, at + 20)?,
+                link: word(file, at + 24)?,
+            })
         })
-    };
-    (0..count).map(section).collect()
+        .collect()
 }
 
 /// Sums the sections that occupy memory; nothing if the file is no 32-bit ELF.
@@ -75,18 +91,16 @@ pub fn size(file: &[u8]) -> Option<Size> {
 /// The names of all symbols of an image; nothing if there is no symbol table.
 pub fn symbols(file: &[u8]) -> Option<Vec<String>> {
     let sections = sections(file)?;
-    let part = |section: &Section| {
-        file.get(section.offset as usize..)?
-            .get(..section.bytes as usize)
-    };
     let table = sections.iter().find(|section| section.kind == SYMTAB)?;
-    let names = part(sections.get(table.link as usize)?)?;
-    let name = |entry: &[u8]| {
-        let start = u32::from_le_bytes(entry.get(..4)?.try_into().ok()?) as usize;
-        let name = names.get(start..)?.split(|byte| *byte == 0).next()?;
-        Some(String::from_utf8_lossy(name).into_owned())
-    };
-    part(table)?.chunks_exact(SYMBOL_BYTES).map(name).collect()
+    let names = sections.get(table.link as usize)?.of(file)?;
+    let entries = table.of(file)?.chunks_exact(SYMBOL_BYTES);
+    entries
+        .map(|entry| {
+            let start = word(entry, 0)? as usize;
+            let name = names.get(start..)?.split(|byte| *byte == 0).next()?;
+            Some(String::from_utf8_lossy(name).into_owned())
+        })
+        .collect()
 }
 
 #[cfg(test)]

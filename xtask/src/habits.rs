@@ -232,6 +232,13 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     targets.filter(|link| !link.is_empty() && !link.contains("://"))
 }
 
+/// The lines that only the first has, each behind this sign.
+fn only_in(sign: char, a: &BTreeSet<String>, b: &BTreeSet<String>) -> String {
+    a.difference(b)
+        .map(|line| format!("{sign} {line}\n"))
+        .collect()
+}
+
 /// Compares the names of everything public with the lists in `docs/api/`, or writes these.
 pub fn names(report: &mut Report, write: bool) {
     report.step("public names", || {
@@ -250,10 +257,7 @@ pub fn names(report: &mut Report, write: bool) {
             }
             let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
             let listed: BTreeSet<String> = text.lines().map(str::to_owned).collect();
-            let lines = |sign: char, a: &BTreeSet<String>, b: &BTreeSet<String>| {
-                a.difference(b).map(|line| format!("{sign} {line}\n")).collect::<String>()
-            };
-            let changes = lines('+', &found, &listed) + &lines('-', &listed, &found);
+            let changes = only_in('+', &found, &listed) + &only_in('-', &listed, &found);
             if !changes.is_empty() {
                 return Err(format!(
                     "{}: other names than listed; `cargo xtask api --write` and a line in CHANGELOG.md\n{changes}",

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use self::emulator::{Flash, Running, device, image_path, number_before, text, weighed};
-use crate::process::{self, Report, cargo, root, target_folder};
+use self::emulator::{Flash, Running, device, image_path, number_before, weighed};
+use crate::process::{self, Report, cargo, root, target_folder, text};
 use crate::{elf, tools};
 
 /// Bytes of flash that the device may take, and of it what is not there for rehearsals alone.

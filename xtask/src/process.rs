@@ -214,6 +214,22 @@ fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
     Ok((reader.join().unwrap_or_default(), status))
 }
 
+/// The text of a file; an error names the file.
+pub(crate) fn text(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The number of tests before a word of a line; 0 if there is none.
+fn tests_before(line: &str, word: &str) -> u32 {
+    let before = line.split(word).next().unwrap_or_default();
+    before
+        .trim_end()
+        .rsplit(' ')
+        .next()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0)
+}
+
 /// Sums the `test result:` lines of `cargo test`.
 pub fn count_tests(output: &str) -> String {
     let mut passed = 0;
@@ -222,17 +238,8 @@ pub fn count_tests(output: &str) -> String {
         .lines()
         .filter(|line| line.starts_with("test result:"))
     {
-        let count = |what: &str| {
-            let before = line.split(what).next().unwrap_or_default();
-            before
-                .trim_end()
-                .rsplit(' ')
-                .next()
-                .and_then(|n| n.parse::<u32>().ok())
-                .unwrap_or(0)
-        };
-        passed += count("passed");
-        ignored += count("ignored");
+        passed += tests_before(line, "passed");
+        ignored += tests_before(line, "ignored");
     }
     if ignored == 0 {
         format!("{passed} tests")

@@ -19,11 +19,15 @@ const PACKAGES: [&str; 5] = [
 /// Where the crate is: a workspace of its own, with a lock of its own.
 const MANIFEST: [&str; 2] = ["--manifest-path", "python/Cargo.toml"];
 
+/// A command of cargo in the workspace of the crate.
+fn of_module(words: &[&str]) -> Command {
+    cargo(&[&words[..1], &MANIFEST, &words[1..]].concat())
+}
+
 /// Formatting, lints and documentation of the crate, as the repository's are checked.
 fn habits() -> Result<String, String> {
-    let of = |words: &[&str]| cargo(&[&words[..1], &MANIFEST, &words[1..]].concat());
     let folder = target_folder();
-    process::run(&mut of(&["fmt", "--check"]))?;
+    process::run(&mut of_module(&["fmt", "--check"]))?;
     let lints = [
         "clippy",
         "--locked",
@@ -32,10 +36,10 @@ fn habits() -> Result<String, String> {
         "-D",
         "warnings",
     ];
-    process::run(of(&lints).env("CARGO_TARGET_DIR", &folder))?;
+    process::run(of_module(&lints).env("CARGO_TARGET_DIR", &folder))?;
     let pages = ["doc", "--locked", "--no-deps"];
     process::run(
-        of(&pages)
+        of_module(&pages)
             .env("CARGO_TARGET_DIR", &folder)
             .env("RUSTDOCFLAGS", "-D warnings"),
     )?;

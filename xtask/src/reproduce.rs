@@ -117,17 +117,19 @@ fn ended(binary: &Path, name: &str, options: &[&str]) -> Result<String, String> 
     }
 }
 
+/// How many rows of a printed table end with this word.
+fn ending(table: &str, word: &str) -> usize {
+    table
+        .lines()
+        .filter(|line| line.trim_end_matches([' ', '|', '│']).ends_with(word))
+        .count()
+}
+
 /// How many bands a printed table has, and how many of them hold: the last column says `yes` or
 /// `NO`.
 fn count(table: &str) -> (usize, usize) {
-    let ends = |word| {
-        table
-            .lines()
-            .filter(|line| line.trim_end_matches([' ', '|', '│']).ends_with(word))
-            .count()
-    };
-    let holding = ends(" yes");
-    (holding + ends(" NO"), holding)
+    let holding = ending(table, " yes");
+    (holding + ending(table, " NO"), holding)
 }
 
 #[cfg(test)]

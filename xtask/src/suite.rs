@@ -190,30 +190,30 @@ fn lock_files() -> Result<String, String> {
     Ok(format!("{} are up to date", LOCKED.len()))
 }
 
+/// What a package is built of: a line for each crate, with its version and features.
+fn tree(package: &str) -> Result<BTreeSet<String>, String> {
+    let words = [
+        "tree",
+        "--locked",
+        "-p",
+        package,
+        "-e",
+        "normal",
+        "--prefix",
+        "none",
+        "-f",
+        "{p} [{f}]",
+    ];
+    let output = process::run_quietly(&mut cargo(&words))?;
+    Ok(output
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)").to_owned())
+        .collect())
+}
+
 /// Whether `sordino-net` takes what it shares with `sordino` with the same features, so that who
 /// installs both builds it once.
 fn built_once() -> Result<String, String> {
-    let tree = |package: &str| {
-        let words = [
-            "tree",
-            "--locked",
-            "-p",
-            package,
-            "-e",
-            "normal",
-            "--prefix",
-            "none",
-            "-f",
-            "{p} [{f}]",
-        ];
-        let output = process::run_quietly(&mut cargo(&words))?;
-        Ok::<_, String>(
-            output
-                .lines()
-                .map(|line| line.trim_end_matches(" (*)").to_owned())
-                .collect::<BTreeSet<_>>(),
-        )
-    };
     let program = tree("sordino-sim")?;
     let network = tree("sordino-net")?;
     let named: BTreeSet<&str> = network.iter().map(|line| package_of(line)).collect();
@@ -245,17 +245,17 @@ fn package_of(line: &str) -> &str {
     line.rsplit_once(" [").map_or(line, |(package, _)| package)
 }
 
+/// Documentation of some packages; a warning is an error.
+fn pages(words: &[&str]) -> Result<String, String> {
+    process::run(cargo(&[&["doc", "--no-deps"], words].concat()).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
 /// Documentation of all packages, without warnings.
 pub fn documentation() -> Result<String, String> {
     let packages: Vec<&str> = PACKAGES
         .iter()
         .flat_map(|package| ["-p", package])
         .collect();
-    let pages = |words: &[&str]| {
-        process::run(
-            cargo(&[&["doc", "--no-deps"], words].concat()).env("RUSTDOCFLAGS", "-D warnings"),
-        )
-    };
     // The simulator switches on core's feature `alloc`; alone, core has its default features.
     pages(&["-p", "sordino-core"])?;
     pages(&packages).map(|_| String::new())

@@ -121,14 +121,14 @@ fn built(folder: &Path) -> Result<(), String> {
 fn copy(name: &str, module: &str) -> Result<PathBuf, String> {
     let from = root().join("templates/embassy-agent");
     let to = root().join("target").join(name);
-    let done = || -> std::io::Result<()> {
-        if to.exists() {
-            fs::remove_dir_all(&to)?;
-        }
-        copy_folder(&from, &to)?;
-        fs::write(to.join("src/federation.rs"), module)
+    let removed = match to.exists() {
+        true => fs::remove_dir_all(&to),
+        false => Ok(()),
     };
-    done().map_err(|error| format!("{}: {error}", to.display()))?;
+    removed
+        .and_then(|()| copy_folder(&from, &to))
+        .and_then(|()| fs::write(to.join("src/federation.rs"), module))
+        .map_err(|error| format!("{}: {error}", to.display()))?;
     Ok(to)
 }
 

@@ -70,15 +70,16 @@ fn first_line(name: &str, word: &str) -> Option<String> {
         .next()
         .map(str::to_owned)
 }
+/// Runs apt-get, which asks nothing.
+fn apt(arguments: &[&str]) -> Result<String, String> {
+    process::run(
+        Command::new("apt-get")
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .args(arguments),
+    )
+}
 
 fn install(package: &str) -> Result<(), String> {
-    let apt = |arguments: &[&str]| {
-        process::run(
-            Command::new("apt-get")
-                .env("DEBIAN_FRONTEND", "noninteractive")
-                .args(arguments),
-        )
-    };
     apt(&["update"])?;
     apt(&["install", "--yes", "--no-install-recommends", package]).map(|_| ())
 }
@@ -135,16 +136,18 @@ pub fn installed_by_cargo(name: &str, options: &[&str]) -> Result<PathBuf, Strin
     Ok(program)
 }
 
+/// Whether a program says that it is of exactly this version.
+fn is_of(program: &Path, exact: &str) -> bool {
+    let said = version(&program.to_string_lossy()).unwrap_or_default();
+    said.split_whitespace().next_back() == Some(exact)
+}
+
 /// A program of the same name as its crate, of exactly this version, built into `target/tools`
 /// once: what it writes is compared byte for byte.
 pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
     let folder = tools_folder();
     let program = folder.join("bin").join(name);
-    let is_it = |program: &Path| {
-        let said = version(&program.to_string_lossy()).unwrap_or_default();
-        said.split_whitespace().next_back() == Some(exact)
-    };
-    if !is_it(&program) {
+    if !is_of(&program, exact) {
         let pin = format!("={exact}");
         let words = [
             "install",
@@ -158,7 +161,7 @@ pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
         ];
         process::run(process::cargo(&words).arg(&folder))?;
     }
-    if is_it(&program) {
+    if is_of(&program, exact) {
         Ok(program)
     } else {
         Err(format!("{} is not version {exact}", program.display()))

@@ -12,6 +12,8 @@ use crate::tools;
 const PLACE: &str = "{{MODULE}}";
 /// Settings of the comparison, as the page takes them behind `#`; `check` opens scenario and table.
 const DIALS: &str = "agents=20&rounds=6&q=0.5&z=0.9&seed=3&runs=2&check";
+/// Why a module is refused that cannot be read.
+const NO_MODULE: &str = "the module is no WebAssembly";
 /// The page is longer than any that fits together, and has to be sent by somebody.
 const BYTES_MAX: usize = 2 << 20;
 
@@ -58,17 +60,18 @@ fn check(page: &Path) -> Result<String, String> {
     Ok(format!("{}; {read}", compare(&shown, &said)?))
 }
 
+/// What the program says in this folder, where it also keeps its state.
+fn sordino(folder: &Path, words: &[&str]) -> Result<String, String> {
+    process::run(
+        Command::new(target_folder().join("debug/sordino"))
+            .args(words)
+            .current_dir(folder)
+            .env("XDG_STATE_HOME", folder.join("state")),
+    )
+}
+
 /// A prior file of the example's studies, and what the program says of it.
 fn published(folder: &Path) -> Result<(Vec<u8>, String), String> {
-    let sordino = |words: &[&str]| {
-        let mut command = Command::new(target_folder().join("debug/sordino"));
-        process::run(
-            command
-                .args(words)
-                .current_dir(folder)
-                .env("XDG_STATE_HOME", folder.join("state")),
-        )
-    };
     let example = root().join("docs/examples/wards");
     for name in ["studies.csv", "space.toml"] {
         fs::copy(example.join(name), folder.join(name))
@@ -76,8 +79,11 @@ fn published(folder: &Path) -> Result<(Vec<u8>, String), String> {
     }
     let words = "prior publish --from studies.csv --space space.toml --epsilon 1 --dataset page --max-epsilon 1 --features 50 \
                  --out wards.safetensors";
-    sordino(&words.split_whitespace().collect::<Vec<_>>())?;
-    let label = sordino(&["prior", "show", "wards.safetensors", "--format", "json"])?;
+    sordino(folder, &words.split_whitespace().collect::<Vec<_>>())?;
+    let label = sordino(
+        folder,
+        &["prior", "show", "wards.safetensors", "--format", "json"],
+    )?;
     let file = fs::read(folder.join("wards.safetensors")).map_err(|error| error.to_string())?;
     Ok((file, label))
 }
@@ -171,24 +177,23 @@ fn build() -> Result<PathBuf, String> {
 /// The module without its custom sections, which hold lines and names for debuggers: two thirds of
 /// it.
 fn without_names(module: &[u8]) -> Result<Vec<u8>, String> {
-    let broken = || "the module is no WebAssembly".to_owned();
     let (head, mut rest) = module
         .split_at_checked(8)
         .filter(|(head, _)| head.starts_with(b"\0asm"))
-        .ok_or_else(broken)?;
+        .ok_or(NO_MODULE)?;
     let mut out = head.to_vec();
     while let [id, body @ ..] = rest {
         // LEB128: seven bits a byte, the last byte without its top bit.
         let digits = 1 + body
             .iter()
             .position(|byte| byte & 0x80 == 0)
-            .ok_or_else(broken)?;
+            .ok_or(NO_MODULE)?;
         let length = body[..digits].iter().rev().fold(0usize, |length, byte| {
             length << 7 | usize::from(byte & 0x7f)
         });
         let (section, left) = rest
             .split_at_checked(1 + digits + length)
-            .ok_or_else(broken)?;
+            .ok_or(NO_MODULE)?;
         if *id != 0 {
             out.extend_from_slice(section);
         }
@@ -220,6 +225,13 @@ fn browse(page: &Path, file: &[u8]) -> Result<String, String> {
     }
 }
 
+/// A number that the page shows under this name.
+fn number(shown: &str, name: &str) -> Result<f64, String> {
+    attribute(shown, name)?
+        .parse()
+        .map_err(|error: std::num::ParseFloatError| format!("{name}: {error}"))
+}
+
 /// Digests, ε, δ and regret of both.
 fn compare(shown: &str, said: &str) -> Result<String, String> {
     for (id, method) in [("digest-alone", "ts"), ("digest-private", "dp-fts-de")] {
@@ -232,13 +244,8 @@ fn compare(shown: &str, said: &str) -> Result<String, String> {
             ));
         }
     }
-    let number = |name: &str| {
-        attribute(shown, name)?
-            .parse::<f64>()
-            .map_err(|error| format!("{name}: {error}"))
-    };
-    let epsilon = number("epsilon")?;
-    let delta = number("delta")?;
+    let epsilon = number(shown, "epsilon")?;
+    let delta = number(shown, "delta")?;
     for (name, value) in [("epsilon_pld", epsilon), ("delta", delta)] {
         let found = after(
             said,
@@ -255,7 +262,7 @@ fn compare(shown: &str, said: &str) -> Result<String, String> {
             .split(&format!("\"name\": \"{method}\""))
             .nth(1)
             .unwrap_or_default();
-        let page = number(place)?;
+        let page = number(shown, place)?;
         let program = after(of, "\"name\": \"final_regret\",\n          \"mean\": ")?;
         // The program keeps five digits of every run.
         if !((page - program).abs() <= 1e-4 * program.abs()) {
@@ -301,9 +308,9 @@ fn element(shown: &str, begin: &str, end: &str) -> Result<String, String> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    fs::create_dir_all(path.parent().unwrap_or(path)).map_err(failed)?;
-    fs::write(path, text).map_err(failed)
+    fs::create_dir_all(path.parent().unwrap_or(path))
+        .and_then(|()| fs::write(path, text))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Base64 with padding, RFC 4648.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Member, Name, Plan, Stage};
+use super::{Name, Plan, Stage};
 
 impl Plan {
     /// Gives lots without a holder to the workers that have the fewest for their threads,
@@ -53,17 +53,13 @@ impl Plan {
                 .iter()
                 .filter(|(_, member)| member.stage == Stage::Ready)
         };
-        let threads = |member: &Member| member.state.threads.max(1) as usize;
-        let all: usize = ready().map(|(_, member)| threads(member)).sum();
-        let share = |member: &Member| {
-            let least = self.lots.len() * threads(member) / all.max(1);
-            (
-                least,
-                (self.lots.len() * threads(member)).div_ceil(all.max(1)),
-            )
-        };
+        let all: usize = ready().map(|(_, member)| member.threads()).sum();
         ready()
-            .map(|(name, member)| (name.clone(), share(member)))
+            .map(|(name, member)| {
+                let least = self.lots.len() * member.threads() / all.max(1);
+                let most = (self.lots.len() * member.threads()).div_ceil(all.max(1));
+                (name.clone(), (least, most))
+            })
             .collect()
     }
 
@@ -71,10 +67,9 @@ impl Plan {
     /// least: the last ones.
     pub(super) fn moves(&self) -> BTreeMap<Name, Vec<usize>> {
         let fair = self.fair();
-        let lacks = |name: &Name, least: usize| least.saturating_sub(self.held_by(name).len());
         let mut lacking: usize = fair
             .iter()
-            .map(|(name, (least, _))| lacks(name, *least))
+            .map(|(name, (least, _))| least.saturating_sub(self.held_by(name).len()))
             .sum();
         let mut moves = BTreeMap::new();
         // First from those that hold too many, then from those that hold as many as is fair at

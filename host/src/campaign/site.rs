@@ -32,16 +32,12 @@ pub struct SiteState {
 
 impl PartialEq for SiteState {
     fn eq(&self, other: &Self) -> bool {
-        let known = |state: &Self| {
-            (
-                state.agent,
-                state.seed,
-                state.frames,
-                state.observations,
-                state.pending,
-            )
-        };
-        known(self) == known(other) && self.released == other.released
+        self.agent == other.agent
+            && self.seed == other.seed
+            && self.frames == other.frames
+            && self.observations == other.observations
+            && self.pending == other.pending
+            && self.released == other.released
     }
 }
 
@@ -111,6 +107,18 @@ pub struct Site<'a> {
     upload: &'a mut [f64],
 }
 
+/// Refuses another number than the one that is expected.
+fn exactly(what: &'static str, found: usize, expected: usize) -> Result<(), SiteError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(SiteError::Length {
+            what,
+            found,
+            expected,
+        }),
+    }
+}
+
 impl<'a> Site<'a> {
     /// Joins a state with its log of [`Campaign::log_len`] numbers and M + 1 numbers for what it
     /// contributes.
@@ -122,14 +130,6 @@ impl<'a> Site<'a> {
         log: &'a mut [f64],
         upload: &'a mut [f64],
     ) -> Result<Self, SiteError> {
-        let exactly = |what, found, expected| match found == expected {
-            true => Ok(()),
-            false => Err(SiteError::Length {
-                what,
-                found,
-                expected,
-            }),
-        };
         let len = campaign.context().config().contribution_len();
         let releases = campaign.protocol.releases();
         exactly("log", log.len(), campaign.log_len())?;
@@ -224,12 +224,10 @@ impl<'a> Site<'a> {
         let Campaign {
             releases, points, ..
         } = self.campaign;
-        let named = |(candidate, value): (u32, f64)| {
-            points
-                .get(candidate as usize)
-                .map(|point| (&point[..], value))
-        };
-        let values: Vec<(&[f64], f64)> = self.values().filter_map(named).collect();
+        let values: Vec<(&[f64], f64)> = self
+            .values()
+            .filter_map(|(candidate, value)| Some((&points.get(candidate as usize)?[..], value)))
+            .collect();
         let vector = releases.contribution(&self.state.released, &values)?;
         if let Some(vector) = &vector {
             self.upload.copy_from_slice(vector);

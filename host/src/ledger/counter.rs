@@ -44,11 +44,6 @@ impl CounterPlace {
     ///
     /// **Errors**: [`LedgerError::NoStateFolder`].
     pub fn of_user() -> Result<Self, LedgerError> {
-        let absolute = |name| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
         let state =
             absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
         Ok(CounterPlace::Folder(
@@ -72,7 +67,7 @@ impl CounterPlace {
         let CounterPlace::Folder(folder) = self else {
             return Ok(None);
         };
-        create_folders_privately(folder).map_err(|error| LedgerError::Counter { error })?;
+        create_folders_privately(folder).map_err(LedgerError::counter)?;
         let path = folder.join(format!("{id}.json"));
         let held = hold(&with_suffix(&path, ".lock"))?;
         let name = folder.join(format!("data-{}.lock", digest(data)));
@@ -97,6 +92,13 @@ impl CounterPlace {
     }
 }
 
+/// The path in an environment variable, if it is absolute.
+fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+}
+
 /// Takes the lock at `path`.
 fn hold(path: &Path) -> Result<File, LedgerError> {
     let held = open_regular(
@@ -107,7 +109,7 @@ fn hold(path: &Path) -> Result<File, LedgerError> {
             .truncate(false)
             .mode(0o600),
     )
-    .map_err(|error| LedgerError::Counter { error })?;
+    .map_err(LedgerError::counter)?;
     lock(&held, path)?;
     Ok(held)
 }
@@ -148,7 +150,7 @@ fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
     let bytes = match read_bounded(path, BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.is_missing() => return Ok(None),
-        Err(error) => return Err(LedgerError::Counter { error }),
+        Err(error) => return Err(LedgerError::counter(error)),
     };
     let kept = serde_json::from_slice::<Kept>(&bytes)
         .ok()
@@ -184,11 +186,10 @@ impl Counter {
         }
         let data = meant(&self.data);
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let io = |error| LedgerError::Counter {
-            error: io_at(folder)(error),
-        };
-        for entry in fs::read_dir(folder).map_err(io)? {
-            let path = entry.map_err(io)?.path();
+        let entries = fs::read_dir(folder).map_err(io_at(folder));
+        for entry in entries.map_err(LedgerError::counter)? {
+            let entry = entry.map_err(io_at(folder));
+            let path = entry.map_err(LedgerError::counter)?.path();
             if path == self.path || path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
@@ -208,6 +209,16 @@ impl Counter {
         Ok(())
     }
 
+    /// The refusal of a ledger that has fewer charges than were counted, or others.
+    fn rolled_back(&self, kept: &Kept, log: &Log) -> LedgerError {
+        LedgerError::RolledBack {
+            path: log.path.clone(),
+            found: log.entries.len() as u64,
+            known: kept.charges,
+            counter: self.path.clone(),
+        }
+    }
+
     /// Compares the ledger with what is known about it. Returns the line that is known but missing
     /// there, at most one.
     ///
@@ -217,25 +228,19 @@ impl Counter {
             return Ok(None);
         };
         let found = log.entries.len() as u64;
-        let refused = || LedgerError::RolledBack {
-            path: log.path.clone(),
-            found,
-            known: kept.charges,
-            counter: self.path.clone(),
-        };
         if let Some(line) = log.lines.get(kept.charges as usize) {
             return if *line == kept.line {
                 Ok(None)
             } else {
-                Err(refused())
+                Err(self.rolled_back(kept, log))
             };
         }
         if kept.charges != found + 1 {
-            return Err(refused());
+            return Err(self.rolled_back(kept, log));
         }
         match unseal::<Entry>(log.chain, &kept.line) {
             Ok((entry, _)) if entry.sequence == found => Ok(Some(&kept.line)),
-            _ => Err(refused()),
+            _ => Err(self.rolled_back(kept, log)),
         }
     }
 
@@ -260,10 +265,9 @@ impl Counter {
         if self.kept.as_ref() == Some(&kept) {
             return Ok(());
         }
-        let text = serde_json::to_vec_pretty(&kept).map_err(|error| LedgerError::Counter {
-            error: io_at(&self.path)(error.into()),
-        })?;
-        write_privately(&self.path, &text).map_err(|error| LedgerError::Counter { error })?;
+        let text = serde_json::to_vec_pretty(&kept)
+            .map_err(|error| LedgerError::counter(io_at(&self.path)(error.into())))?;
+        write_privately(&self.path, &text).map_err(LedgerError::counter)?;
         self.kept = Some(kept);
         Ok(())
     }

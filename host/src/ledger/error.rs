@@ -1,6 +1,6 @@
 //! Why a ledger cannot be used, or a charge was refused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sordino_core::privacy::SourceKind;
 use sordino_core::privacy::accountant::AccountantError;
@@ -180,4 +180,20 @@ pub enum LedgerError {
     /// The system gave no randomness for the name of a new ledger.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
+}
+
+impl LedgerError {
+    /// A line of the ledger, 1-based, is not what this program wrote there.
+    pub(super) fn damaged(path: &Path, line: usize, problem: impl Into<String>) -> Self {
+        LedgerError::Damaged {
+            path: path.to_owned(),
+            line,
+            problem: problem.into(),
+        }
+    }
+
+    /// The second counter cannot be kept.
+    pub(super) fn counter(error: FileError) -> Self {
+        LedgerError::Counter { error }
+    }
 }

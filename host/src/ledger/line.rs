@@ -96,9 +96,10 @@ pub(super) fn unseal<V: for<'de> Deserialize<'de>>(
     before: Chain,
     line: &str,
 ) -> Result<(V, Chain), String> {
-    let unlike = || "is not a line of a ledger of this version".to_owned();
-    let (body, chain) = line.rsplit_once(MARK).ok_or_else(unlike)?;
-    let chain = chain.strip_suffix(END).ok_or_else(unlike)?;
+    let (body, chain) = line
+        .rsplit_once(MARK)
+        .and_then(|(body, chain)| Some((body, chain.strip_suffix(END)?)))
+        .ok_or("is not a line of a ledger of this version")?;
     let body = format!("{body}}}");
     let expected = before.after(&body);
     if expected.hex() != chain {

@@ -22,6 +22,11 @@ pub(super) struct Log {
     pub torn: Vec<u8>,
 }
 
+/// A term of a ledger in words; `none` where there is no bound.
+fn told<T: ToString>(term: Option<T>, none: &str) -> String {
+    term.map_or_else(|| none.to_owned(), |term| term.to_string())
+}
+
 impl Log {
     /// Reads all lines.
     ///
@@ -42,14 +47,10 @@ impl Log {
         };
         for line in bytes[..valid].split_inclusive(|byte| *byte == b'\n') {
             let number = log.lines.len() + 1;
-            let wrong = |problem: String| LedgerError::Damaged {
-                path: path.to_owned(),
-                line: number,
-                problem,
-            };
             let text = std::str::from_utf8(&line[..line.len() - 1])
-                .map_err(|_| wrong("is not text".into()))?;
-            log.line(text, kind).map_err(wrong)?;
+                .map_err(|_| LedgerError::damaged(path, number, "is not text"))?;
+            log.line(text, kind)
+                .map_err(|problem| LedgerError::damaged(path, number, problem))?;
         }
         Ok(log)
     }
@@ -110,17 +111,11 @@ impl Log {
     ///
     /// **Errors**: [`LedgerError::Damaged`] if there is none, or it is of another kind.
     pub fn terms(&self, kind: SourceKind) -> Result<Terms, LedgerError> {
-        let (noise, wrong) = (kind.to_string(), |problem: String| LedgerError::Damaged {
-            path: self.path.clone(),
-            line: 1,
-            problem,
-        });
-        let head = self
-            .head
-            .clone()
-            .ok_or_else(|| wrong("is cut off or missing; this is no ledger".into()))?;
+        let noise = kind.to_string();
+        let head = self.begun()?.clone();
         if head.noise != noise {
-            return Err(wrong(format!("is of {:?}, not {noise:?}", head.noise)));
+            let problem = format!("is of {:?}, not {noise:?}", head.noise);
+            return Err(LedgerError::damaged(&self.path, 1, problem));
         }
         let Head {
             data,
@@ -141,66 +136,74 @@ impl Log {
         })
     }
 
+    /// The first line.
+    ///
+    /// **Errors**: [`LedgerError::Damaged`] if there is none.
+    fn begun(&self) -> Result<&Head, LedgerError> {
+        self.head.as_ref().ok_or_else(|| {
+            LedgerError::damaged(&self.path, 1, "is cut off or missing; this is no ledger")
+        })
+    }
+
+    /// The refusal of a ledger of which one term is not what is asked.
+    fn mismatch<T>(
+        &self,
+        key: &'static str,
+        ledger: String,
+        asked: String,
+    ) -> Result<T, LedgerError> {
+        Err(LedgerError::Mismatch {
+            path: self.path.clone(),
+            key,
+            ledger,
+            asked,
+        })
+    }
+
     /// Refuses a ledger that is for something else than what is asked.
     pub fn check_head(&self, terms: &Terms, kind: SourceKind) -> Result<Terms, LedgerError> {
-        let Some(head) = &self.head else {
-            let problem = "is cut off or missing; this is no ledger".to_owned();
-            return Err(LedgerError::Damaged {
-                path: self.path.clone(),
-                line: 1,
-                problem,
-            });
-        };
-        let mismatch = |key, ledger, asked| {
-            Err(LedgerError::Mismatch {
-                path: self.path.clone(),
-                key,
-                ledger,
-                asked,
-            })
-        };
+        let head = self.begun()?;
         let noise = kind.to_string();
         if head.noise != noise {
-            return mismatch("noise", head.noise.clone(), noise);
+            return self.mismatch("noise", head.noise.clone(), noise);
         }
         if head.data != terms.data {
-            return mismatch(
+            return self.mismatch(
                 "data set",
                 format!("{:?}", head.data),
                 format!("{:?}", terms.data),
             );
         }
         if head.unit != terms.unit {
-            return mismatch(
+            return self.mismatch(
                 "unit",
                 format!("{:?}", head.unit),
                 format!("{:?}", terms.unit),
             );
         }
         if terms.records.is_some() && head.records != terms.records {
-            let told = |records: Option<u64>| {
-                records.map_or("none".to_owned(), |records| records.to_string())
-            };
-            return mismatch("records", told(head.records), told(terms.records));
+            return self.mismatch(
+                "records",
+                told(head.records, "none"),
+                told(terms.records, "none"),
+            );
         }
         if head.accountant != terms.accounting {
-            return mismatch(
+            return self.mismatch(
                 "accountant",
                 format!("{:?}", head.accountant),
                 format!("{:?}", terms.accounting),
             );
         }
         if terms.epsilon_max.is_some() && head.epsilon_max != terms.epsilon_max {
-            let told =
-                |most: Option<f64>| most.map_or("without end".to_owned(), |most| most.to_string());
-            return mismatch(
+            return self.mismatch(
                 "epsilon_max",
-                told(head.epsilon_max),
-                told(terms.epsilon_max),
+                told(head.epsilon_max, "without end"),
+                told(terms.epsilon_max, "without end"),
             );
         }
         if head.delta != terms.delta {
-            return mismatch("delta", head.delta.to_string(), terms.delta.to_string());
+            return self.mismatch("delta", head.delta.to_string(), terms.delta.to_string());
         }
         Ok(Terms {
             records: head.records,

@@ -85,29 +85,37 @@ const LATIN_LOOKS: &str = "\
     АВЕЅІЈКМНОРСТУХҮавгеѕіјкмнорстухүԁһԛԝӏҽԚԜБЬьгпшѡ\
     ՏՍՕԼօսոցհյզՈՌ";
 
+/// Whether one of the ranges has this character.
+fn within(ranges: &[RangeInclusive<u32>], c: char) -> bool {
+    ranges.iter().any(|range| range.contains(&u32::from(c)))
+}
+
+/// The place of a letter's alphabet in the list.
+fn alphabet_of(c: char) -> Option<usize> {
+    ALPHABETS
+        .iter()
+        .position(|letters| c.is_alphabetic() && within(letters, c))
+}
+
+/// Whether a letter of another alphabet looks Latin.
+fn looks_latin(c: char) -> bool {
+    LATIN_LOOKS.contains(c) || alphabet_of(c).is_some_and(|alphabet| alphabet > 3)
+}
+
 /// The first character of a name that makes it look like another name; `None` if nothing does.
 pub(super) fn alike(name: &str) -> Option<char> {
-    let within = |ranges: &[RangeInclusive<u32>], c: char| {
-        ranges.iter().any(|range| range.contains(&u32::from(c)))
-    };
     if let Some(other) = name.chars().find(|c| within(OTHER_FORMS, *c)) {
         return Some(other);
     }
-    let of = |c: char| {
-        ALPHABETS
-            .iter()
-            .position(|letters| c.is_alphabetic() && within(letters, c))
-    };
-    let mut letters = name
-        .chars()
-        .filter_map(|c| of(c).map(|alphabet| (c, alphabet)));
+    let mut letters = name.chars().filter_map(|c| Some((c, alphabet_of(c)?)));
     let (first, alphabet) = letters.next()?;
     let stranger = letters
         .find(|(_, other)| *other != alphabet)
         .map(|(c, _)| c);
-    let latin = |c: char| LATIN_LOOKS.contains(c) || of(c).is_some_and(|alphabet| alphabet > 3);
-    let disguised = || alphabet > 0 && name.chars().filter(|c| of(*c).is_some()).all(latin);
-    stranger.or_else(|| disguised().then_some(first))
+    stranger.or_else(|| {
+        let mut letters = name.chars().filter(|c| alphabet_of(*c).is_some());
+        (alphabet > 0 && letters.all(looks_latin)).then_some(first)
+    })
 }
 
 #[cfg(test)]

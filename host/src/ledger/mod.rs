@@ -561,17 +561,14 @@ fn completion(
         // Only its line feed is missing.
         return Ok(Some(line.to_owned()));
     }
-    let wrong = |problem: &str| {
-        let line = log.lines.len() + 1;
-        Err(LedgerError::Damaged {
-            path: log.path.clone(),
-            line,
-            problem: problem.into(),
-        })
-    };
     let known = events_of_torn(&log.torn).unwrap_or_else(|| next.to_vec());
     if known.is_empty() {
-        return wrong("is cut off, and nothing tells what it cost");
+        let problem = "is cut off, and nothing tells what it cost";
+        return Err(LedgerError::damaged(
+            &log.path,
+            log.lines.len() + 1,
+            problem,
+        ));
     }
     let noise = SourceKind::Secret.to_string();
     let note = Some("was cut off: counts as charged".to_owned());

@@ -127,17 +127,21 @@ impl Place {
         Ok(sync_folder(&self.path)?)
     }
 
+    /// The refusal of a path where another file is by now.
+    fn replaced(&self) -> LedgerError {
+        LedgerError::Replaced {
+            path: self.path.clone(),
+        }
+    }
+
     /// Checks through the path that the file there is the open one, has the length it was left
     /// with, and ends with this line.
     ///
     /// **Errors**: [`LedgerError::Replaced`].
     pub fn verify(&self, line: &str) -> Result<(), LedgerError> {
-        let replaced = || LedgerError::Replaced {
-            path: self.path.clone(),
-        };
         let mut seen = match open_regular(&self.path, OpenOptions::new().read(true)) {
             Ok(seen) => seen,
-            Err(error) if error.is_missing() => return Err(replaced()),
+            Err(error) if error.is_missing() => return Err(self.replaced()),
             Err(error) => return Err(error.into()),
         };
         let own = self.file.metadata().map_err(io_at(&self.path))?;
@@ -145,7 +149,7 @@ impl Place {
         let same = (own.dev(), own.ino()) == (there.dev(), there.ino());
         let text = format!("{line}\n");
         if !same || there.len() != self.length || self.length < text.len() as u64 {
-            return Err(replaced());
+            return Err(self.replaced());
         }
         let mut end = Vec::with_capacity(text.len());
         seen.seek(SeekFrom::Start(self.length - text.len() as u64))
@@ -156,7 +160,7 @@ impl Place {
         if end == text.as_bytes() {
             Ok(())
         } else {
-            Err(replaced())
+            Err(self.replaced())
         }
     }
 }

@@ -38,10 +38,14 @@ pub struct Terms {
     pub delta: f64,
 }
 
+/// The refusal of a term.
+fn refuse(key: &'static str, admissible: &'static str) -> Result<(), LedgerError> {
+    Err(LedgerError::Terms { key, admissible })
+}
+
 impl Terms {
     /// Refuses names and numbers that are not valid.
     pub(super) fn check(&self) -> Result<(), LedgerError> {
-        let refuse = |key, admissible| Err(LedgerError::Terms { key, admissible });
         if !is_name(&self.data) {
             return refuse("data set", NAME_ADMISSIBLE);
         }

@@ -197,8 +197,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
 
 /// Refuses a file that ends too early, by both lengths.
 fn check_length(header: &Map<String, Value>, found: usize) -> Result<(), PriorFileError> {
-    let end = |tensor: &Value| tensor.get("data_offsets")?.as_array()?.last()?.as_u64();
-    let expected = header.values().filter_map(end).max().unwrap_or(0);
+    let expected = header
+        .values()
+        .filter_map(|tensor| tensor.get("data_offsets")?.as_array()?.last()?.as_u64())
+        .max()
+        .unwrap_or(0);
     if (found as u64) < expected {
         return Err(refuse(
             "length of the tensors",
@@ -286,14 +289,13 @@ impl Tensors<'_> {
                 .iter()
                 .try_fold(1usize, |count, n| count.checked_mul(*n))
         });
-        let refused = || {
+        count.ok_or_else(|| {
             refuse(
                 &format!("place of {name}"),
                 &tensor["shape"],
                 "whole numbers, within the file",
             )
-        };
-        count.ok_or_else(refused)
+        })
     }
 
     /// The numbers of the next tensor, which has this shape.

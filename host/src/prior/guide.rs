@@ -9,7 +9,7 @@ use sordino_core::prior::{
 };
 
 use super::{PriorFile, PriorFileError, refuse};
-use crate::space::{Encoding, Goal, Space};
+use crate::space::{Encoding, Goal, Parameter, Space};
 
 /// Candidates that are looked at together.
 const WIDTH: usize = 64;
@@ -75,6 +75,11 @@ pub struct Believed {
     pub std: f64,
 }
 
+/// Numbers of a file in double precision.
+fn wide(numbers: &[f32]) -> Vec<f64> {
+    numbers.iter().copied().map(f64::from).collect()
+}
+
 impl Guide {
     /// Holds a file against a search.
     ///
@@ -82,7 +87,6 @@ impl Guide {
     pub fn new(file: &PriorFile, space: &Space, goal: Goal) -> Result<Self, GuideError> {
         file.check()?;
         let order = order(file, space, goal)?;
-        let wide = |numbers: &[f32]| numbers.iter().copied().map(f64::from).collect::<Vec<_>>();
         let mut guide = Guide {
             encoding: file.encoding()?,
             order,
@@ -136,15 +140,12 @@ impl Guide {
 
     /// Coordinates of points of the search.
     fn coordinates(&self, points: &[&[f64]]) -> Vec<f64> {
-        let ordered = |point: &[f64]| {
-            self.order
-                .iter()
-                .map(|axis| point[*axis])
-                .collect::<Vec<_>>()
-        };
         points
             .iter()
-            .flat_map(|point| self.encoding.coordinates(&ordered(point)))
+            .flat_map(|point| {
+                let ordered: Vec<f64> = self.order.iter().map(|axis| point[*axis]).collect();
+                self.encoding.coordinates(&ordered)
+            })
             .collect()
     }
 
@@ -300,19 +301,31 @@ impl Guide {
     }
 }
 
-fn wrong(error: NewcomerError) -> GuideError {
+/// The refusal of a candidate by the model of a newcomer.
+pub(super) fn wrong(error: NewcomerError) -> GuideError {
     GuideError::File(refuse("a candidate", error, "a point of the space"))
+}
+
+/// The refusal of a file of another search.
+fn other<T>(what: &str, found: String, admissible: String) -> Result<T, GuideError> {
+    Err(GuideError::Other {
+        what: what.into(),
+        found,
+        admissible,
+    })
+}
+
+/// The names of parameters, with commas between them.
+fn names(parameters: &[Parameter]) -> String {
+    parameters
+        .iter()
+        .map(|parameter| parameter.name.clone())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// For each parameter of the file, the place of the same one in the search.
 fn order(file: &PriorFile, space: &Space, goal: Goal) -> Result<Vec<usize>, GuideError> {
-    let other = |what: &str, found: String, admissible: String| {
-        Err(GuideError::Other {
-            what: what.into(),
-            found,
-            admissible,
-        })
-    };
     if goal != file.label.goal {
         return other(
             "goal",
@@ -321,13 +334,6 @@ fn order(file: &PriorFile, space: &Space, goal: Goal) -> Result<Vec<usize>, Guid
         );
     }
     let theirs = file.label.space.parameters();
-    let names = |parameters: &[crate::space::Parameter]| {
-        parameters
-            .iter()
-            .map(|parameter| parameter.name.clone())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
     if space.parameters().len() != theirs.len() {
         return other(
             "the list of parameters",
@@ -350,11 +356,10 @@ fn order(file: &PriorFile, space: &Space, goal: Goal) -> Result<Vec<usize>, Guid
         };
         let own = &space.parameters()[place];
         if own.values != parameter.values {
-            let shown = |values| serde_json::to_string(values).unwrap_or_default();
             return other(
                 &parameter.name,
-                shown(&own.values),
-                shown(&parameter.values),
+                serde_json::to_string(&own.values).unwrap_or_default(),
+                serde_json::to_string(&parameter.values).unwrap_or_default(),
             );
         }
         order.push(place);

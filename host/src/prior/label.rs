@@ -153,12 +153,14 @@ impl Label {
                 )
             })?;
         self.check_texts()?;
-        let positive = |what, x: f64| match x > 0.0 && x.is_finite() {
-            true => Ok(()),
-            false => Err(refuse(what, x, "a positive number")),
-        };
-        positive("lengthscale", f64::from(self.lengthscale))?;
-        positive("noise_fraction", self.noise_fraction)?;
+        for (what, x) in [
+            ("lengthscale", f64::from(self.lengthscale)),
+            ("noise_fraction", self.noise_fraction),
+        ] {
+            if !(x > 0.0 && x.is_finite()) {
+                return Err(refuse(what, x, "a positive number"));
+            }
+        }
         if !(self.heterogeneity >= 0.0 && self.heterogeneity.is_finite()) {
             return Err(refuse("heterogeneity", self.heterogeneity, "[0, inf)"));
         }

@@ -194,8 +194,7 @@ impl PriorFile {
                 ));
             }
         }
-        let inside = |x: &&f32| !(**x >= 0.0 && **x <= 1.0);
-        if let Some(x) = self.landmarks.iter().find(inside) {
+        if let Some(x) = self.landmarks.iter().find(|x| !(**x >= 0.0 && **x <= 1.0)) {
             return Err(refuse("a landmark", x, "[0, 1]"));
         }
         if let Some(x) = self
@@ -288,11 +287,12 @@ pub fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError
     }
     let mut all: Vec<Vec<f64>> = Vec::new();
     for index in 0..count {
-        let at = |axis| {
-            core.from_unit(axis, coordinate::<f64>(index, axis, 0))
-                .unwrap_or(0.0)
-        };
-        let numbers: Vec<f64> = (0..core.dim()).map(at).collect();
+        let numbers: Vec<f64> = (0..core.dim())
+            .map(|axis| {
+                core.from_unit(axis, coordinate::<f64>(index, axis, 0))
+                    .unwrap_or(0.0)
+            })
+            .collect();
         if !all.contains(&numbers) {
             all.push(numbers);
         }
@@ -310,16 +310,22 @@ fn all_points(core: &CoreSpace, most: u32) -> Option<Vec<Vec<f64>>> {
     if total > most {
         return None;
     }
-    let point = |index: u32| {
-        let mut rest = index;
-        let mut numbers = vec![0.0; counts.len()];
-        for ((number, axis), count) in numbers.iter_mut().zip(core.axes()).zip(&counts).rev() {
-            *number = f64::from(rest % count) + least(axis);
-            rest /= count;
-        }
-        numbers
-    };
-    Some((0..total).map(point).collect())
+    Some(
+        (0..total)
+            .map(|index| nth_point(core, &counts, index))
+            .collect(),
+    )
+}
+
+/// The point with this number in a space of so many values on each axis; the last varies fastest.
+fn nth_point(core: &CoreSpace, counts: &[u32], index: u32) -> Vec<f64> {
+    let mut rest = index;
+    let mut numbers = vec![0.0; counts.len()];
+    for ((number, axis), count) in numbers.iter_mut().zip(core.axes()).zip(counts).rev() {
+        *number = f64::from(rest % count) + least(axis);
+        rest /= count;
+    }
+    numbers
 }
 
 /// The least of the whole numbers of an axis; choices are counted from 0.

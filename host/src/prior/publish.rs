@@ -111,6 +111,17 @@ pub enum PublishError {
     Server(#[from] ServerError),
 }
 
+impl PublishError {
+    /// A study that cannot be used, by its name.
+    fn study(study: &Study, what: String, admissible: &str) -> Self {
+        PublishError::Study {
+            study: study.name.clone(),
+            what,
+            admissible: admissible.into(),
+        }
+    }
+}
+
 impl From<ContextError> for PublishError {
     fn from(error: ContextError) -> Self {
         match error {
@@ -202,23 +213,19 @@ pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), Publish
 
 /// Checks what one contributor knows.
 fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
-    let wrong = |what: String, admissible: &str| {
-        Err(PublishError::Study {
-            study: study.name.clone(),
-            what,
-            admissible: admissible.into(),
-        })
-    };
     let points = study.values.len();
     if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
-        return wrong(format!("{points} points"), "3 to 2000");
+        let what = format!("{points} points");
+        return Err(PublishError::study(study, what, "3 to 2000"));
     }
     for (numbers, value) in &study.values {
         if core.check(numbers).is_err() {
-            return wrong(format!("the point {numbers:?}"), "a point of the space");
+            let what = format!("the point {numbers:?}");
+            return Err(PublishError::study(study, what, "a point of the space"));
         }
         if !value.is_finite() {
-            return wrong(format!("the value {value}"), "a finite number");
+            let what = format!("the value {value}");
+            return Err(PublishError::study(study, what, "a finite number"));
         }
     }
     Ok(())
@@ -409,16 +416,15 @@ impl Prepared {
         let core = space
             .core()
             .map_err(|error| refuse("space", error, "a space that can be searched"))?;
-        let knows = |study: &Option<&Study>| match study {
-            Some(study) => {
-                check_study(&core, study)?;
-                Ok(Some(contributor(study, context, self.publication.goal)?))
-            }
-            None => Ok(None),
-        };
         let all = enrolled
             .iter()
-            .map(knows)
+            .map(|study| match study {
+                Some(study) => {
+                    check_study(&core, study)?;
+                    Ok(Some(contributor(study, context, self.publication.goal)?))
+                }
+                None => Ok(None),
+            })
             .collect::<Result<Vec<_>, PublishError>>()?;
         let rounds = vec![0; multipliers.len()];
         let plan = Plan {
@@ -521,6 +527,11 @@ pub fn contributor(
     Contributor::new(context, &points, &values)
 }
 
+/// Numbers as a file has them, in single precision.
+fn narrow(numbers: &[f64]) -> Vec<f32> {
+    numbers.iter().map(|x| *x as f32).collect()
+}
+
 /// The file of the releases that were learned, which may be the first of those that are planned.
 ///
 /// **Errors**: [`PublishError::Refused`] for a text or a number that no label has;
@@ -539,7 +550,6 @@ pub fn file(
     // The multipliers were found for this ε and certified at it; what is computed back from them is
     // rounded up.
     let epsilon = exact.min(publication.epsilon);
-    let narrow = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect::<Vec<_>>();
     let rows = posterior.covariance().chunks_exact(config.features());
     let covariance = rows.enumerate().flat_map(|(i, row)| narrow(&row[..=i]));
     let label = Label {

@@ -17,6 +17,17 @@ fn text(format: &str, digest: &str) -> String {
     format!("{format}\n{digest}\n")
 }
 
+/// The bytes of an entry in hexadecimal digits.
+fn bytes(what: &str, text: Option<&str>) -> Result<Vec<u8>, PriorFileError> {
+    text.and_then(bytes_of).ok_or_else(|| {
+        refuse(
+            what,
+            text.map_or("missing".into(), |text| format!("{text:.60?}")),
+            "hexadecimal digits",
+        )
+    })
+}
+
 impl Signed {
     /// Signs a file of this digest.
     pub(super) fn new(format: &str, key: &SigningKey, digest: &str) -> Result<Self, KeyError> {
@@ -35,16 +46,6 @@ impl Signed {
         signature: Option<&str>,
         digest: &str,
     ) -> Result<Self, PriorFileError> {
-        let bytes = |what, text: Option<&str>| {
-            let found = || {
-                refuse(
-                    what,
-                    text.map_or("missing".into(), |text| format!("{text:.60?}")),
-                    "hexadecimal digits",
-                )
-            };
-            text.and_then(bytes_of).ok_or_else(found)
-        };
         let public_key = bytes("key", key)?;
         let signature = bytes("signature", signature)?;
         match verified(&public_key, text(format, digest).as_bytes(), &signature) {

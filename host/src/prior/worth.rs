@@ -12,7 +12,7 @@ use sordino_core::prior::{
 };
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
-use super::guide::{Guide, GuideError};
+use super::guide::{Guide, GuideError, wrong};
 use super::label::best_guess;
 use super::{PriorFile, refuse};
 
@@ -91,9 +91,6 @@ pub fn worth(file: &PriorFile) -> Result<Worth, GuideError> {
             .map(|phi| dot(phi, &weights))
             .collect();
         for (prior, sums) in [(Some(&prior), &mut sums.with), (None, &mut sums.without)] {
-            let wrong = |error: NewcomerError| {
-                GuideError::File(refuse("a candidate", error, "a point of the space"))
-            };
             let regrets =
                 searched(&coordinates, dim, prior, newcomer, &values, sums.len()).map_err(wrong)?;
             sums.iter_mut()

@@ -215,17 +215,16 @@ impl Engine {
             return Ok(self.best_among(&mut believer, list)?);
         }
         if number < initial_points(&self.space) {
-            let fresh = |numbers: &Vec<f64>| {
-                let told = self.told.iter().map(|(told, _)| told);
-                !told
-                    .chain(pending)
-                    .chain(failed)
-                    .any(|known| known == numbers)
-            };
             let first = (number..)
                 .take(1000)
                 .map(|index| self.filling(index, given))
-                .find(fresh);
+                .find(|numbers| {
+                    let told = self.told.iter().map(|(told, _)| told);
+                    !told
+                        .chain(pending)
+                        .chain(failed)
+                        .any(|known| known == numbers)
+                });
             return Ok(first.unwrap_or_else(|| self.filling(number, given)));
         }
         if self
@@ -235,8 +234,11 @@ impl Engine {
             .all(|axis| axis.count().is_none() && !axis.context)
         {
             let unit = believer.suggest()?;
-            let number = |(axis, u): (usize, &f64)| self.space.from_unit(axis, *u).unwrap_or(0.0);
-            return Ok(unit.iter().enumerate().map(number).collect());
+            return Ok(unit
+                .iter()
+                .enumerate()
+                .map(|(axis, u)| self.space.from_unit(axis, *u).unwrap_or(0.0))
+                .collect());
         }
         let pool: Vec<Vec<f64>> = (0..POOL)
             .map(|index| self.filling(number + index, given))
@@ -260,19 +262,19 @@ impl Engine {
         let mut choose = |points: &[Vec<f64>],
                           moments: Option<&[f64]>|
          -> Result<Option<Vec<f64>>, SearchError> {
-            let fresh = |place: &usize| !known.iter().any(|(known, _)| *known == points[*place]);
-            let places: Vec<usize> = (0..points.len()).filter(fresh).collect();
+            let places: Vec<usize> = (0..points.len())
+                .filter(|place| !known.iter().any(|(known, _)| *known == points[*place]))
+                .collect();
             if places.is_empty() {
                 return Ok(None);
             }
             let fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
-            let pairs = |moments: &[f64]| {
+            let moments: Option<Vec<f64>> = moments.map(|moments| {
                 places
                     .iter()
                     .flat_map(|p| [moments[2 * p], moments[2 * p + 1]])
                     .collect()
-            };
-            let moments: Option<Vec<f64>> = moments.map(pairs);
+            });
             let place = choose(&fresh, moments.as_deref())?;
             Ok(Some(points[places[place]].clone()))
         };
@@ -328,13 +330,14 @@ impl Engine {
 
     /// Point `index` of a Sobol' sequence, scrambled by the seed.
     pub(super) fn filling(&self, index: u32, given: &[Option<f64>]) -> Vec<f64> {
-        let at = |axis: usize| {
-            let u: f64 = coordinate(index, axis, scramble(self.seed));
-            given[axis]
-                .or_else(|| self.space.from_unit(axis, u))
-                .unwrap_or(0.0)
-        };
-        (0..self.space.dim()).map(at).collect()
+        (0..self.space.dim())
+            .map(|axis| {
+                let u: f64 = coordinate(index, axis, scramble(self.seed));
+                given[axis]
+                    .or_else(|| self.space.from_unit(axis, u))
+                    .unwrap_or(0.0)
+            })
+            .collect()
     }
 
     /// A point beside another one: numbers move by up to `distance` of their side, at least to

@@ -96,3 +96,13 @@ pub enum SearchError {
         what: String,
     },
 }
+
+impl SearchError {
+    /// A line of a stored search, counted from 0, cannot be read.
+    pub(super) fn stored(line: usize, what: impl Into<String>) -> Self {
+        SearchError::Stored {
+            line: line + 1,
+            what: what.into(),
+        }
+    }
+}

@@ -185,18 +185,13 @@ impl Search {
                 return Err(SearchError::Candidates { count: list.len() });
             }
             Some(list) => {
-                let numbers = |(place, point): (usize, &Point)| {
+                let numbers = list.iter().enumerate().map(|(place, point)| {
                     let point = Value::Object(point.clone());
                     head.space
                         .numbers(&point)
                         .map_err(|source| SearchError::Candidate { place, source })
-                };
-                Some(
-                    list.iter()
-                        .enumerate()
-                        .map(numbers)
-                        .collect::<Result<Arc<[_]>, _>>()?,
-                )
+                });
+                Some(numbers.collect::<Result<Arc<[_]>, _>>()?)
             }
         };
         let engine = Engine::new(core, candidates, head.seed, guide)?;
@@ -394,15 +389,13 @@ impl Search {
 
     fn read(text: &str, file: Option<&PriorFile>) -> Result<Self, SearchError> {
         let mut lines = text.lines().enumerate();
-        let wrong = |line: usize, what: String| SearchError::Stored {
-            line: line + 1,
-            what,
-        };
-        let (_, first) = lines.next().ok_or_else(|| wrong(0, "it is empty".into()))?;
-        let head: Head =
-            serde_json::from_str(first).map_err(|error| wrong(0, error.to_string()))?;
+        let (_, first) = lines
+            .next()
+            .ok_or_else(|| SearchError::stored(0, "it is empty"))?;
+        let head: Head = serde_json::from_str(first)
+            .map_err(|error| SearchError::stored(0, error.to_string()))?;
         if head.form != FORM {
-            return Err(wrong(
+            return Err(SearchError::stored(
                 0,
                 format!("form is {:?}; admissible: {FORM:?}", head.form),
             ));
@@ -427,11 +420,11 @@ impl Search {
             }
         };
         for (place, line) in lines {
-            let event: Event =
-                serde_json::from_str(line).map_err(|error| wrong(place, error.to_string()))?;
+            let event: Event = serde_json::from_str(line)
+                .map_err(|error| SearchError::stored(place, error.to_string()))?;
             search
                 .replay(event)
-                .map_err(|error| wrong(place, crate::text::chain(&error)))?;
+                .map_err(|error| SearchError::stored(place, crate::text::chain(&error)))?;
         }
         Ok(search)
     }

@@ -107,14 +107,13 @@ impl Collection {
 
     /// No further shares: what is stored before the helper is asked.
     pub fn ask(self) -> Asked {
-        let attempts = (0..).zip(self.attempts);
-        let contributor = |(agent, attempt): (u32, Option<u32>)| {
-            attempt.map(|attempt| Contributor { agent, attempt })
-        };
+        let contributors = (0..)
+            .zip(self.attempts)
+            .filter_map(|(agent, attempt)| attempt.map(|attempt| Contributor { agent, attempt }));
         let question = Question {
             run: self.run,
             epoch: self.epoch,
-            set: attempts.filter_map(contributor).collect(),
+            set: contributors.collect(),
         };
         Asked {
             question,

@@ -34,9 +34,9 @@ pub fn open_key(path: &Path) -> Result<SecretKey, KeyError> {
     };
     let bytes = Wiped::from(bytes);
     let bytes = bytes.as_ref();
-    let wrong = || KeyError::Key {
+    let key = bytes.try_into().map_err(|_| KeyError::Key {
         path: path.display().to_string(),
         why: format!("{} bytes, 32 needed", bytes.len()),
-    };
-    Ok(SecretKey::new(bytes.try_into().map_err(|_| wrong())?))
+    })?;
+    Ok(SecretKey::new(key))
 }

@@ -1,7 +1,7 @@
 //! Points as coordinates of a box, for models that know distances and nothing else.
 
 use sordino_core::domain::DIM_MAX;
-use sordino_core::space::{Axis, Space};
+use sordino_core::space::Space;
 
 /// How the axes of a space become coordinates of the unit box.
 ///
@@ -10,7 +10,7 @@ use sordino_core::space::{Axis, Space};
 /// no two choices are nearer to each other than others.
 ///
 /// ```
-/// use sordino_core::space::{Axis, Space};
+/// use sordino_core::space::Space;
 /// use sordino_host::space::Encoding;
 ///
 /// let encoding = Encoding::new(&Space::new(&[Axis::real(0.0, 10.0), Axis::category(3)])?);
@@ -28,11 +28,14 @@ pub struct Encoding {
 impl Encoding {
     /// The coordinates of a space.
     pub fn new(space: &Space) -> Self {
-        let wide = |axis: &Axis| match axis.count() {
-            Some(count) if axis.is_category() && count > 2 => count as usize,
-            _ => 1,
-        };
-        let mut widths: Vec<usize> = space.axes().iter().map(wide).collect();
+        let mut widths: Vec<usize> = space
+            .axes()
+            .iter()
+            .map(|axis| match axis.count() {
+                Some(count) if axis.is_category() && count > 2 => count as usize,
+                _ => 1,
+            })
+            .collect();
         if widths.iter().sum::<usize>() > DIM_MAX {
             widths.fill(1);
         }

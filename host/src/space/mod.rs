@@ -204,16 +204,18 @@ impl Values {
         match self {
             Values::Number {
                 low, high, integer, ..
-            } => {
-                let inside = |x: &f64| *x >= *low && *x <= *high && !(*integer && x.fract() != 0.0);
-                value.as_f64().filter(inside)
-            }
+            } => value
+                .as_f64()
+                .filter(|x| *x >= *low && *x <= *high && !(*integer && x.fract() != 0.0)),
             Values::Choices { choices, .. } => {
-                let same = |choice: &Value| match (choice.as_f64(), value.as_f64()) {
-                    (Some(one), Some(other)) => one == other,
-                    _ => choice == value,
-                };
-                choices.iter().position(same).map(|place| place as f64)
+                let place =
+                    choices
+                        .iter()
+                        .position(|choice| match (choice.as_f64(), value.as_f64()) {
+                            (Some(one), Some(other)) => one == other,
+                            _ => choice == value,
+                        });
+                place.map(|place| place as f64)
             }
         }
     }
@@ -236,10 +238,7 @@ impl Values {
                 high,
                 integer: true,
                 ..
-            } => {
-                let whole = |x: f64| ((x as i32) as f64 == x).then_some(x as i32);
-                Axis::integer(whole(*low)?, whole(*high)?)
-            }
+            } => Axis::integer(whole(*low)?, whole(*high)?),
             Values::Number { low, high, .. } => Axis::real(*low, *high),
             Values::Choices {
                 choices,
@@ -255,7 +254,47 @@ impl Values {
     }
 }
 
+/// The whole number that this is, if it is one.
+fn whole(x: f64) -> Option<i32> {
+    ((x as i32) as f64 == x).then_some(x as i32)
+}
+
 impl Parameter {
+    /// The refusal of its values.
+    fn refuse<T>(&self, what: String, admissible: &'static str) -> Result<T, SpaceError> {
+        Err(SpaceError::Values {
+            name: self.name.clone(),
+            what,
+            admissible,
+        })
+    }
+
+    /// The axis of a search that has its values.
+    fn axis(&self) -> Result<Axis, SpaceError> {
+        match self.values.axis() {
+            Some(axis) if self.context => Ok(axis.given()),
+            Some(axis) => Ok(axis),
+            None => self.refuse(
+                self.values.admissible(),
+                "whole numbers from -2147483648 to 2147483647, for a search",
+            ),
+        }
+    }
+
+    /// The number of its value at a point.
+    fn number(&self, point: &Point) -> Result<f64, SpaceError> {
+        let name = self.name.clone();
+        let admissible = self.values.admissible();
+        let Some(value) = point.get(&name) else {
+            return Err(SpaceError::Missing { name, admissible });
+        };
+        self.values.number(value).ok_or_else(|| SpaceError::Value {
+            name,
+            value: value.to_string(),
+            admissible,
+        })
+    }
+
     /// Checks what does not depend on the other parameters.
     ///
     /// **Errors**: [`SpaceError::Name`], [`SpaceError::Values`].
@@ -265,13 +304,6 @@ impl Parameter {
         if !letters || name.is_empty() || name.len() > 64 {
             return Err(SpaceError::Name { name: name.clone() });
         }
-        let refuse = |what: String, admissible| {
-            Err(SpaceError::Values {
-                name: name.clone(),
-                what,
-                admissible,
-            })
-        };
         match &self.values {
             Values::Number {
                 low,
@@ -283,17 +315,17 @@ impl Parameter {
                     .into_iter()
                     .find(|(_, x)| !(x.abs() <= 1e15));
                 if let Some((key, x)) = outside {
-                    refuse(format!("{key} is {x}"), "a number from -1e15 to 1e15")
+                    self.refuse(format!("{key} is {x}"), "a number from -1e15 to 1e15")
                 } else if !(low < high) {
-                    refuse(format!("high is {high}"), "a number above low")
+                    self.refuse(format!("high is {high}"), "a number above low")
                 } else if *log && !(*low > 0.0) {
-                    refuse(
+                    self.refuse(
                         format!("low is {low}"),
                         "a positive number where scale is \"log\"",
                     )
                 } else if *integer && (low.fract() != 0.0 || high.fract() != 0.0) {
                     let key = if low.fract() == 0.0 { "high" } else { "low" };
-                    refuse(
+                    self.refuse(
                         format!("{key} is {}", if key == "low" { low } else { high }),
                         "a whole number where integer is true",
                     )
@@ -306,14 +338,14 @@ impl Parameter {
                     .iter()
                     .all(|choice| choice.is_string() || choice.is_number() || choice.is_boolean());
                 if !plain || choices.is_empty() || choices.len() > 1000 {
-                    return refuse(
+                    return self.refuse(
                         format!("choices is {}", Value::from(choices.clone())),
                         CHOICES,
                     );
                 }
                 match (1..choices.len()).find(|place| choices[..*place].contains(&choices[*place]))
                 {
-                    Some(place) => refuse(
+                    Some(place) => self.refuse(
                         format!("choices has {} twice", choices[place]),
                         "different ones",
                     ),
@@ -385,24 +417,10 @@ impl Space {
     /// **Errors**: [`SpaceError::Core`] for 0 or more than 16 parameters, or none that is searched;
     /// [`SpaceError::Values`] for whole numbers beyond 32 bits.
     pub fn core(&self) -> Result<CoreSpace, SpaceError> {
-        let axis = |parameter: &Parameter| {
-            let axis = parameter.values.axis().map(|axis| {
-                if parameter.context {
-                    axis.given()
-                } else {
-                    axis
-                }
-            });
-            axis.ok_or_else(|| SpaceError::Values {
-                name: parameter.name.clone(),
-                what: parameter.values.admissible(),
-                admissible: "whole numbers from -2147483648 to 2147483647, for a search",
-            })
-        };
         let axes = self
             .parameters
             .iter()
-            .map(axis)
+            .map(Parameter::axis)
             .collect::<Result<Vec<_>, _>>()?;
         let space = CoreSpace::new(&axes).map_err(SpaceError::Core)?;
         space.check_format::<f64>().map_err(SpaceError::Core)?;
@@ -462,25 +480,13 @@ impl Space {
                 known,
             });
         }
-        let number = |parameter: &Parameter| {
-            if !wanted(parameter) {
-                return Ok(None);
-            }
-            let name = parameter.name.clone();
-            let admissible = parameter.values.admissible();
-            let Some(value) = point.get(&name) else {
-                return Err(SpaceError::Missing { name, admissible });
-            };
-            match parameter.values.number(value) {
-                Some(number) => Ok(Some(number)),
-                None => Err(SpaceError::Value {
-                    name,
-                    value: value.to_string(),
-                    admissible,
-                }),
-            }
-        };
-        self.parameters.iter().map(number).collect()
+        self.parameters
+            .iter()
+            .map(|parameter| match wanted(parameter) {
+                true => parameter.number(point).map(Some),
+                false => Ok(None),
+            })
+            .collect()
     }
 
     /// The point of such numbers.

@@ -304,6 +304,15 @@ fn of_parameter(name: &str, error: SpaceError) -> Refused {
     }
 }
 
+/// The number of a key of a parameter.
+fn bound(table: &Table, name: &str, key: &str) -> Result<f64, Refused> {
+    match table.get(key) {
+        Some(Value::Float(x)) if x.abs() <= 1e15 => Ok(*x),
+        Some(Value::Integer(x)) if x.unsigned_abs() <= 1_000_000_000_000_000 => Ok(*x as f64),
+        _ => refuse(&["parameters", name, key], "a number from -1e15 to 1e15"),
+    }
+}
+
 fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refused> {
     let path = ["parameters", name];
     let Value::Table(table) = value else {
@@ -327,16 +336,11 @@ fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refu
         if table.contains_key("ordered") {
             return refuse(&["parameters", name, "ordered"], "nothing without choices");
         }
-        let number = |key: &str| match table.get(key) {
-            Some(Value::Float(x)) if x.abs() <= 1e15 => Ok(*x),
-            Some(Value::Integer(x)) if x.unsigned_abs() <= 1_000_000_000_000_000 => Ok(*x as f64),
-            _ => refuse(&["parameters", name, key], "a number from -1e15 to 1e15"),
-        };
         let log =
             word(table, &path, "scale", &[("linear", false), ("log", true)])?.unwrap_or(false);
         Values::Number {
-            low: number("low")?,
-            high: number("high")?,
+            low: bound(table, name, "low")?,
+            high: bound(table, name, "high")?,
             log,
             integer: flag(table, &path, "integer")?,
         }
@@ -351,19 +355,23 @@ fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refu
     ))
 }
 
-fn choices(table: &Table, name: &str) -> Result<Vec<serde_json::Value>, Refused> {
-    let path = ["parameters", name, "choices"];
-    let Some(Value::Array(choices)) = table.get("choices") else {
-        return refuse(&path, "a list of texts, numbers or truth values");
-    };
-    let convert = |choice: &Value| match choice {
+/// A choice as JSON: a text, a number or a truth value.
+fn choice(value: &Value) -> Option<serde_json::Value> {
+    match value {
         Value::String(text) => Some(text.as_str().into()),
         Value::Integer(x) => Some((*x).into()),
         Value::Float(x) if x.is_finite() => Some((*x).into()),
         Value::Boolean(flag) => Some((*flag).into()),
         _ => None,
+    }
+}
+
+fn choices(table: &Table, name: &str) -> Result<Vec<serde_json::Value>, Refused> {
+    let path = ["parameters", name, "choices"];
+    let Some(Value::Array(choices)) = table.get("choices") else {
+        return refuse(&path, "a list of texts, numbers or truth values");
     };
-    match choices.iter().map(convert).collect::<Option<Vec<_>>>() {
+    match choices.iter().map(choice).collect::<Option<Vec<_>>>() {
         Some(choices) => Ok(choices),
         None => refuse(&path, CHOICES),
     }

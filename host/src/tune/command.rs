@@ -57,6 +57,13 @@ pub enum Failure {
     Interrupted,
 }
 
+impl Failure {
+    /// The system could not start it, or not wait for it.
+    fn not_started(error: std::io::Error) -> Self {
+        Failure::NotStarted(error.to_string())
+    }
+}
+
 /// One run of the command: what is run, with which input, for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
@@ -81,7 +88,6 @@ pub struct Job<'a> {
 ///
 /// **Errors**: [`Failure`].
 pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
-    let not_started = |error: std::io::Error| Failure::NotStarted(error.to_string());
     let mut child = Command::new("sh")
         .args(["-c", job.command])
         .envs(job.variables.iter().map(|(name, value)| (name, value)))
@@ -94,7 +100,7 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         })
         .process_group(0)
         .spawn()
-        .map_err(not_started)?;
+        .map_err(Failure::not_started)?;
     let start = Instant::now();
     if let Some(mut stdin) = child.stdin.take() {
         let input = job.input.to_owned();
@@ -116,7 +122,7 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         }
         Err(_) => None,
     };
-    let status = end(&mut child, group).map_err(not_started)?;
+    let status = end(&mut child, group).map_err(Failure::not_started)?;
     ended?;
     if !status.success() {
         return Err(Failure::Exit(status.code()));

@@ -66,6 +66,11 @@ pub fn records_covered((low, high): (f64, f64), records: u32, decimals: u32) -> 
     covered
 }
 
+/// The whole number that a text is, if it is one.
+fn whole(text: &str) -> Option<u32> {
+    text.trim().parse().ok()
+}
+
 impl Reading {
     /// Reads a last line.
     ///
@@ -83,7 +88,6 @@ impl Reading {
                 Ok(Value::Number(value))
             }
             Reading::Fraction(records) => {
-                let whole = |text: &str| text.trim().parse::<u32>().ok();
                 let pair = line
                     .split_once('/')
                     .and_then(|(count, of)| whole(count).zip(whole(of)));

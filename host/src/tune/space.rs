@@ -72,20 +72,21 @@ fn along(values: &Values, points: u32) -> Vec<Value> {
             log,
             integer,
         } => {
-            let value = |i: u32| {
-                let unit = if points == 1 {
-                    0.5
-                } else {
-                    f64::from(i) / f64::from(points - 1)
-                };
-                let value = between(*low, *high, *log, unit);
-                if *integer {
-                    (value.round() as i64).into()
-                } else {
-                    value.into()
-                }
-            };
-            let mut all: Vec<Value> = (0..points).map(value).collect();
+            let mut all: Vec<Value> = (0..points)
+                .map(|i| {
+                    let unit = if points == 1 {
+                        0.5
+                    } else {
+                        f64::from(i) / f64::from(points - 1)
+                    };
+                    let value = between(*low, *high, *log, unit);
+                    if *integer {
+                        (value.round() as i64).into()
+                    } else {
+                        value.into()
+                    }
+                })
+                .collect();
             all.dedup();
             all
         }
@@ -182,14 +183,15 @@ fn product(source: &str, file: &SpaceFile) -> Result<Vec<Point>, String> {
                 "{source}: the grid has more than {CANDIDATES_MAX} candidates"
             ));
         }
-        let longer = |head: &Point, value: &Value| {
-            let mut point = head.clone();
-            point.insert(name.clone(), value.clone());
-            point
-        };
         list = list
             .iter()
-            .flat_map(|head| values.iter().map(move |value| longer(head, value)))
+            .flat_map(|head| {
+                values.iter().map(move |value| {
+                    let mut point = head.clone();
+                    point.insert(name.clone(), value.clone());
+                    point
+                })
+            })
             .collect();
     }
     Ok(list)

@@ -59,10 +59,13 @@ pub enum Awaited {
         closes: Duration,
     },
 }
+/// A length of time in words.
+fn time(time: &Duration) -> String {
+    spoken(time.as_millis() as u64)
+}
 
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = |time: &Duration| spoken(time.as_millis() as u64);
         match self {
             Awaited::Server { next, error } => {
                 write!(

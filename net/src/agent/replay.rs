@@ -12,6 +12,7 @@ use sordino_core::random::RunSeed;
 use sordino_host::files::{FileError, read_bounded};
 
 use super::{AgentEnd, HostAgent, digest_of};
+use crate::identity::io_at;
 use crate::journal::{JournalError, Step, parse, read};
 use crate::party::{Number, Party, Served, dispatch};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
@@ -103,6 +104,13 @@ pub fn replay(folder: &Path) -> Result<Replayed, ReplayError> {
     )?;
     dispatch!(terms.agreement, replay_in(folder, &terms))
 }
+/// The refusal of a journal that leads elsewhere than the agent's file.
+fn elsewhere<R>(file: &Path, what: &'static str) -> Result<R, ReplayError> {
+    Err(ReplayError::Elsewhere {
+        path: file.to_owned(),
+        what,
+    })
+}
 
 fn replay_in<T: Number, P: Served<T>>(
     folder: &Path,
@@ -161,36 +169,21 @@ fn replay_in<T: Number, P: Served<T>>(
         }
     })?;
     let Some((machine, counts)) = replayed else {
-        return Err(ReplayError::Elsewhere {
-            path: file,
-            what: "a journal without a line",
-        });
-    };
-    let elsewhere = |what| {
-        Err(ReplayError::Elsewhere {
-            path: file.clone(),
-            what,
-        })
+        return elsewhere(&file, "a journal without a line");
     };
     let have = machine.exchange.have();
     let stored = known.exchange.have();
     let used = 2 * machine.standing().observations as usize;
-    let bits = |agent: &HostAgent<T, P>| {
-        agent
-            .log
-            .iter()
-            .take(used)
-            .map(|x| x.to_f64().to_bits())
-            .collect::<Vec<u64>>()
-    };
     match () {
-        () if machine.state != known.state => elsewhere("its state"),
-        () if bits(&machine) != bits(&known) => elsewhere("a value that was measured"),
+        () if machine.state != known.state => elsewhere(&file, "its state"),
+        () if machine.bits(used) != known.bits(used) => {
+            elsewhere(&file, "a value that was measured")
+        }
         () if machine.given != known.given => {
-            elsewhere("the list of rounds that it gave an upload to")
+            elsewhere(&file, "the list of rounds that it gave an upload to")
         }
         () if (have.frames, have.chain) != (stored.frames, stored.chain) => {
-            elsewhere("its history")
+            elsewhere(&file, "its history")
         }
         () => Ok(Replayed {
             lines: mark.lines,
@@ -224,10 +217,7 @@ fn read_head(journal: &Path) -> Result<Vec<u8>, ReplayError> {
     let file = sordino_host::files::open_regular(journal, std::fs::OpenOptions::new().read(true))?;
     let mut bytes = Vec::new();
     let read = file.take(1 << 12).read_to_end(&mut bytes);
-    read.map_err(|error| FileError::Io {
-        path: journal.to_owned(),
-        error,
-    })?;
+    read.map_err(io_at(journal))?;
     Ok(bytes)
 }
 
@@ -267,6 +257,15 @@ impl Line<'_> {
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
+    /// The bits of the first numbers of its log.
+    fn bits(&self, count: usize) -> Vec<u64> {
+        self.log
+            .iter()
+            .take(count)
+            .map(|x| x.to_f64().to_bits())
+            .collect()
+    }
+
     /// One step again.
     fn again(
         &mut self,

@@ -155,14 +155,16 @@ impl Line {
     }
 }
 
+/// Whether a part of a name is 16 hexadecimal digits.
+fn is_id(part: &str) -> bool {
+    part.len() == 16
+        && part
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Whether this is END/CONNECTION: others never become part of a topic that is written.
 fn is_name(name: &str) -> bool {
-    let is_id = |part: &str| {
-        part.len() == 16
-            && part
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
     name.split_once('/')
         .is_some_and(|(end, connection)| is_id(end) && is_id(connection))
 }
@@ -178,11 +180,11 @@ pub async fn near(listener: TcpListener, broker: Broker) -> Result<(), NoEntropy
     let known = connections.clone();
     let of = format!("{id}/+");
     let reader = tokio::spawn(async move {
-        let hear = |name: &str, segment| {
+        let heard = reading.read(events, "down", &of, |name, segment| {
             // Of a connection that is over: nobody waits for it.
             let _known = known.hand(name, &segment);
-        };
-        reading.read(events, "down", &of, hear).await;
+        });
+        heard.await;
     });
     let _reader = AbortOnDrop(reader);
     loop {

@@ -64,15 +64,17 @@ pub fn moment(text: &str) -> Result<SystemTime, String> {
     Ok(moment.into())
 }
 
+/// The number of an agent.
+fn agent(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is not an agent; as in 3 or 0..200"))
+}
+
 /// `3` or `0..200`.
 pub fn agents(text: &str) -> Result<Range<u32>, String> {
-    let number = |text: &str| {
-        text.parse::<u32>()
-            .map_err(|_| format!("{text:?} is not an agent; as in 3 or 0..200"))
-    };
     let range = match text.split_once("..") {
-        Some((first, end)) => number(first)?..number(end)?,
-        None => number(text).map(|one| one..one.saturating_add(1))?,
+        Some((first, end)) => agent(first)?..agent(end)?,
+        None => agent(text).map(|one| one..one.saturating_add(1))?,
     };
     if range.is_empty() {
         Err("no agent is in this range".to_owned())

@@ -38,14 +38,18 @@ struct Address {
     pins: Vec<Fingerprint>,
 }
 
+/// The refusal of an address.
+fn wrong(url: &str) -> String {
+    format!("{url:?}: admissible: {FORM}")
+}
+
 /// Takes an address apart.
 ///
 /// **Errors**: what is wrong with it.
 fn parsed(url: &str) -> Result<Address, String> {
-    let wrong = || format!("{url:?}: admissible: {FORM}");
     let (rest, keys) = url
         .strip_prefix("https://")
-        .ok_or_else(wrong)?
+        .ok_or_else(|| wrong(url))?
         .split_once('#')
         .ok_or_else(|| {
             format!("{url:?} names no key: admissible: {FORM}, as `sordino serve` prints it")
@@ -58,19 +62,20 @@ fn parsed(url: &str) -> Result<Address, String> {
         parts.next(),
         parts.next(),
     ) else {
-        return Err(wrong());
+        return Err(wrong(url));
     };
-    let run = from_hex(run).map(u64::from_be_bytes).ok_or_else(wrong)?;
-    let pin = |key: &str| {
-        key.parse()
-            .map_err(|_| format!("{key:?} is no key: 64 hexadecimal digits are expected"))
-    };
+    let run = from_hex(run)
+        .map(u64::from_be_bytes)
+        .ok_or_else(|| wrong(url))?;
     let pins = keys
         .split(',')
-        .map(pin)
+        .map(|key| {
+            key.parse()
+                .map_err(|_| format!("{key:?} is no key: 64 hexadecimal digits are expected"))
+        })
         .collect::<Result<Vec<Fingerprint>, _>>()?;
     if pins.len() > 2 {
-        return Err(wrong());
+        return Err(wrong(url));
     }
     Ok(Address {
         host: host.to_owned(),

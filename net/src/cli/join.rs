@@ -125,13 +125,12 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
             "--helper-key {expected}: the invitation names {found}; nothing was sent"
         )));
     }
-    let beside = || {
+    let folder = arguments.folder.clone().unwrap_or_else(|| {
         PathBuf::from(format!(
             "sordino-agent-{:016x}-{}",
             invitation.deployment, invitation.slot
         ))
-    };
-    let folder = arguments.folder.clone().unwrap_or_else(beside);
+    });
     let certified = common::certified(arguments.certificate.as_ref(), arguments.key.as_ref());
     let show = arguments.show_values;
     let epsilon_max = arguments.max_epsilon;
@@ -192,14 +191,13 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
 
 /// The data of these arguments, and where what it gave is counted.
 fn data(arguments: &Join) -> Result<Data, CliError> {
-    let of_user = |error| {
-        CliError::failure(format!(
-            "{error}; --counter names a folder for the count of what data gave"
-        ))
-    };
     let place = match &arguments.counter {
         Some(folder) => folder.join("contributions"),
-        None => Contributions::of_user().map_err(of_user)?,
+        None => Contributions::of_user().map_err(|error| {
+            CliError::failure(format!(
+                "{error}; --counter names a folder for the count of what data gave"
+            ))
+        })?,
     };
     let place = match &arguments.dataset {
         Some(_) => place,
@@ -362,15 +360,14 @@ fn no_braces(command: &str) -> Result<(), CliError> {
 
 /// The point by names: those of its space, or x0, x1, … of the unit box.
 fn names(query: &Query) -> Point {
-    let coordinates = || {
+    query.named.clone().unwrap_or_else(|| {
         query
             .point
             .iter()
             .enumerate()
             .map(|(i, x)| (format!("x{i}"), (*x).into()))
             .collect()
-    };
-    query.named.clone().unwrap_or_else(coordinates)
+    })
 }
 
 /// The longest pause before a command is tried again.

@@ -178,10 +178,9 @@ impl Signed {
 pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let signed = Signed::of(&arguments.folder)?;
     let agreement = &signed.terms.agreement;
-    let unprotected = || CliError::failure("this method's releases protect nobody");
     let cost = Cost::of(&agreement.protocol)
         .map_err(CliError::failure)?
-        .ok_or_else(unprotected)?;
+        .ok_or_else(|| CliError::failure("this method's releases protect nobody"))?;
     let delta = agreement.announced.delta;
     let most = agreement.announced.epsilon_max;
     let releases = cost.releases();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::ops::Range;
-use std::path::{Display, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -16,7 +16,7 @@ use sordino_experiment::progress::log::Log;
 use sordino_experiment::scenario::{Scenario, method};
 use sordino_experiment::text::significant;
 use sordino_host::entropy;
-use sordino_host::files::{FileError, create_folders_privately, read_text, write_privately};
+use sordino_host::files::{create_folders_privately, read_text, write_privately};
 use sordino_host::ledger::CounterPlace;
 
 use super::campaign::{self, Campaign};
@@ -27,6 +27,7 @@ use crate::authority;
 use crate::enrolment::{self, Offer};
 use crate::folder::{Folder, PRIOR};
 use crate::help::address::{HelperAddress, NoHelperAddress};
+use crate::identity::io_at;
 use crate::invitation::Invitation;
 use crate::progress::note;
 use crate::serve::leader::KnownHelper;
@@ -196,17 +197,14 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
 /// Where a campaign's file is, and what it is for; nothing of other methods.
 fn written(folder: &Folder) -> String {
     let path = folder.path().join(PRIOR);
-    let told = |path: Display<'_>| {
-        format!(
-            "{path} is the file: sordino optimize --prior {path}\nits address answers no longer; the same command serves it for a \
-             while, or give the file to whoever wants it\n"
-        )
-    };
-    if path.is_file() {
-        told(path.display())
-    } else {
-        String::new()
+    if !path.is_file() {
+        return String::new();
     }
+    let path = path.display();
+    format!(
+        "{path} is the file: sordino optimize --prior {path}\nits address answers no longer; the same command serves it for a \
+         while, or give the file to whoever wants it\n"
+    )
 }
 
 /// The longest that agents are sent away for;
@@ -502,10 +500,7 @@ fn keep_others(path: &Path, run: u64) -> Result<(), CliError> {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => {
-            return Err(CliError::failure(FileError::Io {
-                path: path.to_owned(),
-                error,
-            }));
+            return Err(CliError::failure(io_at(path)(error)));
         }
     };
     let what = match text.trim().parse::<Invitation>() {
@@ -525,12 +520,11 @@ fn invited_helper(folder: &Folder) -> Result<Option<MaskKey>, CliError> {
         return Ok(None);
     }
     let known = KnownHelper::read(folder.path()).map_err(CliError::failure)?;
-    let unreached = || {
+    known.map(|known| Some(known.masks)).ok_or_else(|| {
         CliError::failure(
             "the helper was not reached yet, and invitations name its key: sordino serve does",
         )
-    };
-    known.map(|known| Some(known.masks)).ok_or_else(unreached)
+    })
 }
 
 /// The last second at which somebody new may come, since 1970.

@@ -61,33 +61,35 @@ fn of_folder(folder: &Path) -> Result<Standing, CliError> {
     }
 }
 
+/// What went wrong at an address.
+fn failed(host: &str, error: impl std::fmt::Display) -> String {
+    format!("http://{host}: {error}")
+}
+
 /// The standing that a server's admin port tells.
 async fn asked(host: &str) -> Result<Standing, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("http://{host}: {error}");
     let tcp = TcpStream::connect(host)
         .await
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| failed(host, error))?;
     let io = TokioIo::new(tcp);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(io)
         .await
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| failed(host, error))?;
     tokio::spawn(async move { drop(connection.await) });
     let request = Request::get("/status")
         .header(hyper::header::HOST, host)
         .body(Empty::<Bytes>::new());
     let answer = sender
-        .send_request(request.map_err(|error| failed(&error))?)
+        .send_request(request.map_err(|error| failed(host, error))?)
         .await
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| failed(host, error))?;
     if answer.status() != hyper::StatusCode::OK {
-        return Err(failed(&format!(
-            "{}: not the admin port of a server of this version",
-            answer.status()
-        )));
+        let what = "not the admin port of a server of this version";
+        return Err(failed(host, format!("{}: {what}", answer.status())));
     }
     let body = Limited::new(answer.into_body(), BYTES_MAX)
         .collect()
         .await
-        .map_err(|error| failed(&error))?;
-    serde_json::from_slice(&body.to_bytes()).map_err(|error| failed(&error))
+        .map_err(|error| failed(host, error))?;
+    serde_json::from_slice(&body.to_bytes()).map_err(|error| failed(host, error))
 }

@@ -101,9 +101,10 @@ impl HelpDoor {
         act: impl FnOnce(&mut dyn Help) -> Result<R, Refused> + Send + 'static,
     ) -> Result<R, Response> {
         let help = self.help.clone();
-        let work = move || act(&mut *help.lock().unwrap_or_else(PoisonError::into_inner));
-        let done = tokio::task::spawn_blocking(work).await;
-        match done {
+        let done = tokio::task::spawn_blocking(move || {
+            act(&mut *help.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        match done.await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(refused)) => {
                 let response = said(&refused);

@@ -62,6 +62,15 @@ pub struct Gate {
     leader: Mutex<Option<LedBy>>,
 }
 
+/// Whether two tokens are the same: all bytes are compared, whatever the first ones say.
+fn is_same(token: &Token, shown: &Token) -> bool {
+    shown
+        .iter()
+        .zip(token)
+        .fold(0, |differs, (a, b)| differs | (a ^ b))
+        == 0
+}
+
 impl Gate {
     /// A gate with the leader that is known, if there is one.
     pub fn new(admits: Admits, leader: Option<LedBy>) -> Self {
@@ -99,16 +108,9 @@ impl Gate {
 
     /// Whether a caller may ask, having shown this token.
     pub(super) fn admits(&self, caller: &LedBy, shown: Option<Token>) -> bool {
-        let is = |token: &Token, shown: Token| {
-            shown
-                .iter()
-                .zip(token)
-                .fold(0, |differs, (a, b)| differs | (a ^ b))
-                == 0
-        };
         match (*self.leader(), &self.admits) {
             (Some(leader), _) => leader == *caller,
-            (None, Admits::Token(token)) => shown.is_some_and(|shown| is(token, shown)),
+            (None, Admits::Token(token)) => shown.is_some_and(|shown| is_same(token, &shown)),
             (None, Admits::Authority(_)) => true,
         }
     }

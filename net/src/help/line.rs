@@ -236,13 +236,13 @@ impl Line {
 /// Agents of the set that the helper's owner shut out, as it names them.
 fn shut_out(question: &Question, body: &[u8]) -> Result<LineError, LinkError> {
     let agents: Vec<u32> = serde_json::from_slice(body).unwrap_or_default();
-    let is_asked = |agent: &u32| {
+    let are_asked = agents.iter().all(|agent| {
         question
             .set
             .binary_search_by_key(agent, |contributor| contributor.agent)
             .is_ok()
-    };
-    if agents.is_empty() || !agents.iter().all(is_asked) {
+    });
+    if agents.is_empty() || !are_asked {
         return Err(LinkError::Answer {
             what: "a refusal that names no agents of the question",
         });

@@ -91,12 +91,16 @@ fn plan(terms: &Terms) -> Result<HelperPlan, Refused> {
     shares::plan(&terms.agreement)?.ok_or(Refused::OneServer)
 }
 
+/// What goes wrong with the files of a helper.
+fn unusable(error: impl std::fmt::Display) -> Refused {
+    Refused::Unusable(error.to_string())
+}
+
 impl Office {
     /// Opens everything that belongs to these terms.
     fn desk(&self, terms: &Terms) -> Result<System, Refused> {
         let plan = plan(terms)?;
         let agreement = &terms.agreement;
-        let unusable = |error: HelpFolderError| Refused::Unusable(error.to_string());
         let agents = agreement.protocol.agents();
         let charged = sordino_host::ledger::Terms {
             data: format!("federation {:016x}, as its helper", agreement.deployment),
@@ -134,8 +138,7 @@ impl Office {
     /// Refuses a question that names agents whom the owner shut out.
     fn admit(&self, question: &Question) -> Result<(), Refused> {
         // A line that cannot be read may name anybody: nothing is answered.
-        let out = enrolment::all_revoked(self.folder.path())
-            .map_err(|error| Refused::Unusable(error.to_string()))?;
+        let out = enrolment::all_revoked(self.folder.path()).map_err(unusable)?;
         let named = question.set.iter().map(|contributor| contributor.agent);
         let agents: Vec<u32> = named
             .filter(|agent| out.contains(agent))
@@ -176,10 +179,10 @@ impl Help for Office {
             });
         }
         if let Some((desk, known)) = &self.open {
-            let other = |difference| Err(Refused::OtherTerms { difference });
-            return known
-                .difference(&terms)
-                .map_or_else(|| Ok(desk.key()), other);
+            return match known.difference(&terms) {
+                Some(difference) => Err(Refused::OtherTerms { difference }),
+                None => Ok(desk.key()),
+            };
         }
         plan(&terms)?;
         let admitted = admission::admit(&terms)?;
@@ -190,9 +193,7 @@ impl Help for Office {
                 most,
             });
         }
-        self.folder
-            .keep(&terms)
-            .map_err(|error| Refused::Unusable(error.to_string()))?;
+        self.folder.keep(&terms).map_err(unusable)?;
         let desk = self.desk(&terms)?;
         note(&format!(
             "agrees to the terms {}: {admitted}",
@@ -241,11 +242,11 @@ impl Help for Office {
 pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
     let folder = HelpFolder::begin(path, helping.authority.as_deref())?;
     let _lock = folder.lock()?;
-    let listen = |error| HelpError::Listen {
+    let listener = TcpListener::bind(&helping.listen).await;
+    let listener = listener.map_err(|error| HelpError::Listen {
         address: helping.listen.clone(),
         error,
-    };
-    let listener = TcpListener::bind(&helping.listen).await.map_err(listen)?;
+    })?;
     let url = folder.set_address(helping.address.as_ref().unwrap_or(&helping.listen))?;
     let leader = folder.leader()?;
     let terms = folder.terms()?;

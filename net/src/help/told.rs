@@ -14,10 +14,9 @@ impl Told {
     ///
     /// **Cost**: one look for each agent of the set.
     pub fn untold(&self, set: &[Contributor]) -> Vec<u32> {
-        let is_told = |agent: u32| self.0.get(agent as usize).copied().unwrap_or(false);
         set.iter()
             .map(|contributor| contributor.agent)
-            .filter(|agent| !is_told(*agent))
+            .filter(|agent| !self.0.get(*agent as usize).copied().unwrap_or(false))
             .collect()
     }
 

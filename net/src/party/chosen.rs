@@ -100,6 +100,15 @@ pub struct KeptChoices<T> {
     is_done: bool,
 }
 
+/// Refuses a stored state of which `what` does not hold.
+fn judge(holds: bool, what: &'static str) -> Result<(), ChosenError> {
+    if holds {
+        Ok(())
+    } else {
+        Err(ChosenError::State { what })
+    }
+}
+
 impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
     /// The agents of an agreement over the candidates of this ground. Nobody but this crate makes
     /// any, so that nobody's own choices reach a real door.
@@ -151,13 +160,6 @@ impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
     /// Refuses a state that no agent of these terms can have.
     fn check(&self, state: &KeptChoices<T>, log: &[T]) -> Result<(), ChosenError> {
         let count = self.ground.count();
-        let judge = |holds, what| {
-            if holds {
-                Ok(())
-            } else {
-                Err(ChosenError::State { what })
-            }
-        };
         judge(state.agent < self.ground.agents, "the agent")?;
         judge(
             state.frames <= self.agreement.protocol.epochs() + 1,
@@ -172,14 +174,14 @@ impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
             entries.len() == state.observations as usize,
             "the observations",
         )?;
-        let sound = |entry: &[T]| {
-            entry[0] == T::from_u32(entry[0].to_u32()) && entry[1].to_f64().is_finite()
-        };
-        let known = |entry: &[T]| entry[0].to_u32() < count && sound(entry);
         judge(
             log.chunks_exact(2)
                 .take(state.observations as usize)
-                .all(known),
+                .all(|entry| {
+                    entry[0].to_u32() < count
+                        && entry[0] == T::from_u32(entry[0].to_u32())
+                        && entry[1].to_f64().is_finite()
+                }),
             "the log",
         )?;
         let len = state.message.len();

@@ -60,6 +60,11 @@ impl<T: Number> Served<T> for Voting<T> {
     }
 }
 
+/// Numbers in double precision.
+fn wide<T: Number>(numbers: Vec<T>) -> Vec<f64> {
+    numbers.into_iter().map(Scalar::to_f64).collect()
+}
+
 /// What all parties know, in the format of the agents, as the simulator has it.
 fn ground<T: Number>(terms: &Terms, vote: &VoteProtocol) -> Result<Ground, TermsError> {
     let dim = terms.agreement.dim as usize;
@@ -70,12 +75,6 @@ fn ground<T: Number>(terms: &Terms, vote: &VoteProtocol) -> Result<Ground, Terms
     let rows: Vec<T> = match p.own_draw {
         OwnDraw::Joint => terms.factor()?.into_iter().map(T::from_f64).collect(),
         OwnDraw::Features => features(&points, dim, vote)?,
-    };
-    let wide = |numbers: Vec<T>| {
-        numbers
-            .into_iter()
-            .map(Scalar::to_f64)
-            .collect::<Vec<f64>>()
     };
     let columns = rows.len() / terms.points().max(1);
     Ok(Ground {

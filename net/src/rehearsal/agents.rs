@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 
 use super::error::RehearsalError;
 use super::place::{Agents, Place, token};
+use crate::agent::HostAgent;
 use crate::agent::masks::{MaskError, Masks};
-use crate::agent::{HostAgent, Query};
 use crate::identity::Identity;
 use crate::link::{Link, LinkError};
 use crate::party::{Number, Party};
@@ -138,9 +138,11 @@ impl<T: Number, P: Party<T>> Seat<T, P> {
                 world.objective.value(agent, candidate),
             ]
         });
-        let measured = |query: Query| objective.observe(agent, query.candidate, query.number);
-        let observe = |query: Query| std::future::ready(Ok(self.shared.in_units(measured(query))));
-        party.run(&mut line, observe).await.map_err(failed)
+        let ended = party.run(&mut line, |query| {
+            let measured = objective.observe(agent, query.candidate, query.number);
+            std::future::ready(Ok(self.shared.in_units(measured)))
+        });
+        ended.await.map_err(failed)
     }
 }
 

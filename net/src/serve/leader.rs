@@ -189,11 +189,10 @@ fn identity(folder: &Folder, serving: &Serving) -> Result<Identity, LeaderError>
         (Some(certified), _) => {
             let identity = Identity::certified(certified)?;
             let own = identity.chain().first().ok_or(IdentityError::Signature)?;
-            let refused = |refused| LeaderError::Certificate {
+            authority::leads(own, run).map_err(|refused| LeaderError::Certificate {
                 path: certified.certificate.clone(),
                 refused,
-            };
-            authority::leads(own, run).map_err(refused)?;
+            })?;
             Ok(identity)
         }
     }

@@ -51,17 +51,20 @@ impl Difference {
 
     /// The difference between who signs for agents, then and now; none of the same.
     pub(crate) fn of_authorities([then, now]: [Option<&[u8]>; 2]) -> Option<Self> {
+        if then == now {
+            return None;
+        }
         // Told apart without its text.
-        let named = |der: Option<&[u8]>| {
+        let [then, now] = [then, now].map(|der| {
             der.map_or_else(
                 || "none".to_owned(),
                 |der| format!("SHA-256 {}", Digest(Sha256::digest(der).into())),
             )
-        };
-        (then != now).then(|| Difference {
+        });
+        Some(Difference {
             field: "authority".to_owned(),
-            then: named(then),
-            now: named(now),
+            then,
+            now,
         })
     }
 }

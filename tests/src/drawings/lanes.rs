@@ -195,10 +195,13 @@ pub fn file() -> String {
         &steps,
     )
 }
+/// Where the middle of a lane is.
+fn middle(lane: usize) -> f64 {
+    EDGE + WIDTH * (lane as f64 + 0.5)
+}
 
 fn draw(title: &str, lanes: &[&str], steps: &[Step]) -> String {
     let total = EDGE * 2.0 + WIDTH * lanes.len() as f64;
-    let middle = |lane: usize| EDGE + WIDTH * (lane as f64 + 0.5);
     let mut boxes = String::new();
     let mut arrows = String::new();
     let mut y = 52.0;

@@ -19,23 +19,20 @@ pub fn draw() -> String {
     let pure = curve(0, "pure ε (δ = 0)", |epsilon| {
         100.0 / (1.0 + (-epsilon).exp())
     });
-    let everybody = |epsilon: f64| {
+    let everybody = curve(1, "releases of everybody, δ = 1e-5", |epsilon| {
         100.0
             * released(epsilon)
                 .best_guess()
                 .expect("one release is composed")
-    };
-    let guesses = vec![pure, curve(1, "releases of everybody, δ = 1e-5", everybody)];
-    let replace = |epsilon: f64| {
+    });
+    let guesses = vec![pure, everybody];
+    let replace = curve(1, "replace", |epsilon| {
         released(epsilon)
             .replace_epsilon(DELTA)
             .expect("the release has an ε at this δ")
             .epsilon
-    };
-    let numbers = vec![
-        curve(0, "zero-out", |epsilon| epsilon),
-        curve(1, "replace", replace),
-    ];
+    });
+    let numbers = vec![curve(0, "zero-out", |epsilon| epsilon), replace];
     let charts = vec![
         chart(
             "The best guess, used or not, is right",

@@ -71,28 +71,25 @@ pub fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
 ///
 /// **Errors**: the promise that was broken.
 pub fn check(target: &Target, input: &[u8]) -> Result<bool, Finding> {
-    let finding = |what: String| Finding {
-        what,
-        input: input.to_vec(),
-    };
-    match catch_unwind(AssertUnwindSafe(|| (target.check)(input))) {
-        Ok(Ok(())) => Ok(true),
+    let what = match catch_unwind(AssertUnwindSafe(|| (target.check)(input))) {
+        Ok(Ok(())) => return Ok(true),
         Ok(Err(Refusal::Line(message))) => {
             // One line that is not endless.
             if message.lines().count() == 1
                 && message.chars().count() < 2000
                 && !message.trim().is_empty()
             {
-                Ok(false)
-            } else {
-                Err(finding(format!(
-                    "the refusal is not one short line: {message}"
-                )))
+                return Ok(false);
             }
+            format!("the refusal is not one short line: {message}")
         }
-        Ok(Err(Refusal::Broken(what))) => Err(finding(what)),
-        Err(_) => Err(finding("it panicked".into())),
-    }
+        Ok(Err(Refusal::Broken(what))) => what,
+        Err(_) => "it panicked".into(),
+    };
+    Err(Finding {
+        what,
+        input: input.to_vec(),
+    })
 }
 
 /// Reads the corpus, the seeds, then edits of both until `more` says no; `more` is asked with the

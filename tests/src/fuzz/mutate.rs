@@ -61,12 +61,16 @@ const EDGES: [&[u8]; 12] = [
     ],
 ];
 
+/// One of the inputs.
+fn pick<'a>(inputs: &'a [Vec<u8>], stream: &mut Stream) -> &'a [u8] {
+    &inputs[stream.below(inputs.len() as u32) as usize]
+}
+
 /// One to four edits of one of the inputs; now and then a piece of another.
 ///
 /// **Panics**: if there is no input.
 pub fn mutate(inputs: &[Vec<u8>], form: Form, stream: &mut Stream) -> Vec<u8> {
-    let pick = |stream: &mut Stream| &inputs[stream.below(inputs.len() as u32) as usize];
-    let mut bytes = pick(stream).clone();
+    let mut bytes = pick(inputs, stream).to_vec();
     for _ in 0..=stream.below(4) {
         let at = stream.below(bytes.len() as u32 + 1) as usize;
         let end = (at + stream.below(12) as usize).min(bytes.len());
@@ -84,7 +88,7 @@ pub fn mutate(inputs: &[Vec<u8>], form: Form, stream: &mut Stream) -> Vec<u8> {
                 .take(1)
                 .for_each(|byte| *byte = stream.below(256) as u8),
             5 => {
-                let other = pick(stream);
+                let other = pick(inputs, stream);
                 let from = stream.below(other.len() as u32 + 1) as usize;
                 let to = (from + stream.below(64) as usize).min(other.len());
                 drop(bytes.splice(at..end, other[from..to].iter().copied()));
@@ -150,7 +154,6 @@ fn number(bytes: &mut Vec<u8>, at: usize, stream: &mut Stream) {
         "1000000",
         "9223372036854775807",
     ];
-    let is_number = |byte: &u8| byte.is_ascii_digit() || b".-+e".contains(byte);
     let Some(from) = bytes
         .iter()
         .skip(at)
@@ -161,7 +164,7 @@ fn number(bytes: &mut Vec<u8>, at: usize, stream: &mut Stream) {
     };
     let to = bytes[from..]
         .iter()
-        .position(|byte| !is_number(byte))
+        .position(|byte| !byte.is_ascii_digit() && !b".-+e".contains(byte))
         .map_or(bytes.len(), |offset| from + offset);
     let new = NUMBERS[stream.below(NUMBERS.len() as u32) as usize];
     drop(bytes.splice(from..to, new.bytes()));

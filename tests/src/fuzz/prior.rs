@@ -8,7 +8,7 @@ use sordino_host::prior::guide::Guide;
 use sordino_host::prior::label::{self, Label};
 use sordino_host::space::{Goal, SpaceFile};
 
-use super::refusal::{Refusal, line};
+use super::refusal::{Refusal, broken, line};
 
 /// Landmarks of the file: its numbers are most of its bytes.
 const LANDMARKS: usize = 32;
@@ -69,7 +69,6 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Refusal> {
 }
 
 fn read(bytes: &[u8]) -> Result<(), Refusal> {
-    let broken = |what: &str| Err(Refusal::Broken(what.into()));
     let file = PriorFile::parse(bytes).map_err(line)?;
     let told = &file.label;
     let again =
@@ -83,12 +82,11 @@ fn read(bytes: &[u8]) -> Result<(), Refusal> {
     }
     let guide = Guide::new(&file, &told.space, told.goal).map_err(line)?;
     let space = told.space.core().map_err(line)?;
-    let point = |unit: f64| {
+    let points = [0.0, 0.3, 0.8].map(|unit| {
         (0..space.dim())
             .map(|axis| space.from_unit(axis, unit).unwrap_or(0.0))
             .collect::<Vec<_>>()
-    };
-    let points = [point(0.0), point(0.3), point(0.8)];
+    });
     let believed = guide.believed(&points).map_err(line)?;
     if believed
         .iter()

@@ -12,6 +12,11 @@ pub enum Refusal {
     Broken(String),
 }
 
+/// What must hold of a result does not.
+pub(super) fn broken(what: &str) -> Result<(), Refusal> {
+    Err(Refusal::Broken(what.into()))
+}
+
 /// The words of an error.
 pub(super) fn line(error: impl std::fmt::Display) -> Refusal {
     Refusal::Line(error.to_string())

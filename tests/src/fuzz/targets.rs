@@ -247,7 +247,15 @@ fn small(name: &str, settings: &[&str]) -> Box<dyn Model> {
 fn table(bytes: &[u8]) -> Result<(), Refusal> {
     static STOCKS: OnceLock<Box<dyn Model>> = OnceLock::new();
     static FLATS: OnceLock<Box<dyn Model>> = OnceLock::new();
-    let stocks = || {
+    let path = place("table.csv");
+    write(&path, bytes);
+    let how = Options {
+        threads: std::num::NonZeroUsize::new(1),
+        data: Some(path),
+        ..Options::default()
+    };
+    let execute = |scenario: &dyn Model| scenario.run(&how, &()).map_err(line);
+    let stocks = STOCKS.get_or_init(|| {
         small(
             "ldp-stocks",
             &[
@@ -257,23 +265,15 @@ fn table(bytes: &[u8]) -> Result<(), Refusal> {
                 "users.noise_bound=5",
             ],
         )
-    };
-    let flats = || {
+    });
+    let first = execute(&**stocks);
+    let flats = FLATS.get_or_init(|| {
         small(
             "outsourced-hdb",
             &["runs=1", "modeler.rounds=2", "curator.out_dims=[2]"],
         )
-    };
-    let path = place("table.csv");
-    write(&path, bytes);
-    let how = Options {
-        threads: std::num::NonZeroUsize::new(1),
-        data: Some(path),
-        ..Options::default()
-    };
-    let execute = |scenario: &dyn Model| scenario.run(&how, &()).map_err(line);
-    let first = execute(&**STOCKS.get_or_init(stocks));
-    let second = execute(&**FLATS.get_or_init(flats));
+    });
+    let second = execute(&**flats);
     // A table for the one is none for the other; both must say so well.
     match (first, second) {
         (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table().is_empty() => {
@@ -392,8 +392,10 @@ fn checkpoint(body: &[u8]) -> Result<(), Refusal> {
     let journal = Journal::resume(&folder, &execution.scenario.resolved(), None).map_err(line)?;
     let results = run(&execution.scenario, journal, u32::MAX).map_err(line)?;
     let rounds = execution.scenario.federation.rounds as usize + 1;
-    let complete = |run: &MethodRun| run.chain.len() == rounds && run.regret.len() == rounds;
-    if results.len() == 1 && results.iter().all(complete) {
+    let are_complete = results
+        .iter()
+        .all(|run| run.chain.len() == rounds && run.regret.len() == rounds);
+    if results.len() == 1 && are_complete {
         Ok(())
     } else {
         Err(Refusal::Broken(
@@ -401,9 +403,9 @@ fn checkpoint(body: &[u8]) -> Result<(), Refusal> {
         ))
     }
 }
-
-fn frames() -> Vec<Vec<u8>> {
-    let header = |kind| Header {
+/// What stands above the numbers of a frame of this kind.
+fn header(kind: Kind) -> Header {
+    Header {
         version: wire::VERSION,
         kind,
         scalar: ScalarTag::F64,
@@ -414,7 +416,10 @@ fn frames() -> Vec<Vec<u8>> {
         round: 300,
         attempt: 2,
         len: 0,
-    };
+    }
+}
+
+fn frames() -> Vec<Vec<u8>> {
     let mut out = vec![0; wire::frame_len_max(ScalarTag::F64, 5)];
     let long = wire::encode(
         header(Kind::Upload),

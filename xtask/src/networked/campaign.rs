@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use super::emulator::{Flash, Running, device, number_before, text, weighed};
+use super::emulator::{Flash, Running, device, number_before, weighed};
 use super::proxy;
-use crate::process::{self, target_folder};
+use crate::process::{self, target_folder, text};
 
 /// Sites, the device among them.
 const SITES: u32 = 5;
@@ -270,16 +270,21 @@ fn judged(folder: &Path, heard: &str) -> Result<(), String> {
     ))
 }
 
+/// The loss that the device says behind these words.
+fn loss_after(heard: &str, words: &str) -> Result<f64, String> {
+    let found = heard
+        .split(words)
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    found
+        .and_then(|number| number.parse().ok())
+        .ok_or(format!("the device does not say its loss in {words}"))
+}
+
 /// The best losses that the device says: of its first points, and of those with the file.
 fn losses(heard: &str) -> Result<[f64; 2], String> {
-    let after = |words: &str| {
-        let found = heard
-            .split(words)
-            .nth(1)
-            .and_then(|rest| rest.split(' ').next());
-        found
-            .and_then(|number| number.parse().ok())
-            .ok_or(format!("the device does not say its loss in {words}"))
-    };
-    Ok([after("first points: ")?, after("with the file: ")?])
+    Ok([
+        loss_after(heard, "first points: ")?,
+        loss_after(heard, "with the file: ")?,
+    ])
 }

@@ -131,10 +131,6 @@ pub(super) fn device(
     Running::start(command.arg(image_path()), output)
 }
 
-pub(super) fn text(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
 /// Bytes of RAM and boots of a device, which must be as they should.
 pub(super) fn weighed(heard: &str, cuts: u32) -> Result<(u32, u32), String> {
     let ram = number_before(heard, " bytes of RAM").ok_or("the device does not say its RAM")?;
