@@ -201,7 +201,7 @@ fn cut<S: State>(
             .map(|(start, end)| start as usize..end as usize)
             .ok_or(DriverError::Snapshot { agent: lot.start })?;
         let held = whole.states.len().min(whole.best.len()) as u32;
-        let agent = whole.first + held;
+        let agent = whole.first.saturating_add(held);
         let states = whole
             .states
             .get(range.clone())

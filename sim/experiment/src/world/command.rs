@@ -129,8 +129,8 @@ pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveE
     let mut lines = Vec::new();
     let seen = columns[columns.len() - 2];
     for row in rows.iter() {
-        let agent = row.number(columns[0], |x| x >= 0.0, "the number of an agent")? as u64;
-        let observation = row.number(seen, |x| x >= 0.0, "the number of an observation")? as u64;
+        let agent = row.number(columns[0], is_count, "the number of an agent")? as u64;
+        let observation = row.number(seen, is_count, "the number of an observation")? as u64;
         let inputs: Vec<&str> = columns[1..columns.len() - 2]
             .iter()
             .map(|column| row.text(*column))

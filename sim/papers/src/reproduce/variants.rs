@@ -235,7 +235,7 @@ impl Comparison {
 
     /// Regret curves of all variants; the values of an ordered parameter get the colours of a ramp.
     pub fn curves(&self, title: &str, ramp: bool) -> Chart {
-        let mut curves: Vec<Curve> = Vec::new();
+        let mut curves: Vec<(bool, Curve)> = Vec::new();
         for (place, measured) in self.measured.iter().enumerate() {
             for summary in &measured.summary.methods {
                 let mut curve = figure::curve(summary);
@@ -250,17 +250,18 @@ impl Comparison {
                         format!("{}, {}", curve.label, measured.variant.name)
                     };
                 }
-                if ramp && !measured.variant.name.is_empty() && summary.method != method::PURE_NOISE
-                {
+                let is_step = ramp
+                    && !measured.variant.name.is_empty()
+                    && summary.method != method::PURE_NOISE;
+                if is_step {
                     curve.class = RAMP[place.min(RAMP.len() - 1)];
                 }
-                curves.push(curve);
+                curves.push((is_step || summary.method == method::DP_FTS_DE, curve));
             }
         }
         // The method that matters is drawn on top.
-        curves.sort_by_key(|curve| {
-            curve.class == method::DP_FTS_DE.name() || curve.class.starts_with('v')
-        });
+        curves.sort_by_key(|(matters, _)| *matters);
+        let curves = curves.into_iter().map(|(_, curve)| curve).collect();
         let mut chart = scaled(
             title,
             "round",
