@@ -213,34 +213,24 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
         .map(|side| side.results.summary.runs)
         .min()
         .unwrap_or(0);
-    let methods = |side: &'_ Side| {
-        side.results
-            .summary
-            .methods
-            .iter()
-            .map(|found| found.name.clone())
-            .collect::<Vec<_>>()
-    };
-    let all: Vec<String> = sides.iter().flat_map(methods).collect();
-    let mut names: Vec<&str> = distinct(all.iter().map(String::as_str));
+    let all: Vec<&str> = sides
+        .iter()
+        .flat_map(|side| &side.results.summary.methods)
+        .map(|found| found.name.as_str())
+        .collect();
+    let mut names: Vec<&str> = distinct(all.iter().copied());
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
         return Err(CompareError::UnknownMethod {
             name: unknown.clone(),
             there: names.join(", "),
         });
     }
-    let often = |name: &str| all.iter().filter(|other| *other == name).count() > 1;
+    let often = |name: &str| all.iter().filter(|other| **other == name).count() > 1;
     let there = names.join(", ");
-    let alone = |name: &str| {
-        let place = sides
-            .iter()
-            .position(|side| side.results.summary.method(name).is_some());
-        (name.to_owned(), place.map_or(String::new(), letter))
-    };
     let left_out = names
         .iter()
         .filter(|name| wanted.is_empty() && !often(name))
-        .map(|name| alone(name))
+        .map(|name| ((*name).to_owned(), first_with(sides, name)))
         .collect();
     names.retain(|name| {
         if wanted.is_empty() {
@@ -252,14 +242,11 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
     if names.is_empty() {
         return Err(CompareError::NoMethod(there));
     }
-    let of = |name: &str| {
-        let entries = sides
-            .iter()
-            .enumerate()
-            .map(|(place, side)| entry(side, place, name, runs as usize));
-        entries.collect::<Vec<_>>()
-    };
-    let entries: Vec<Entry> = names.iter().flat_map(|name| of(name)).flatten().collect();
+    let mut entries: Vec<Entry> = Vec::new();
+    for name in &names {
+        let places = sides.iter().enumerate();
+        entries.extend(places.filter_map(|(i, side)| entry(side, i, name, runs as usize)));
+    }
     let pairs = pairs(&entries);
     if pairs.is_empty() {
         return Err(CompareError::NoMethod(there));
@@ -289,6 +276,14 @@ fn letter(place: usize) -> String {
     char::from(b'A' + (place % 26) as u8).to_string()
 }
 
+/// The letter of the first folder that has this method.
+fn first_with(sides: &[Side], method: &str) -> String {
+    sides
+        .iter()
+        .position(|side| side.results.summary.method(method).is_some())
+        .map_or(String::new(), letter)
+}
+
 fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
     let one = &a.results.summary.trust;
     let two = &b.results.summary.trust;
@@ -305,27 +300,34 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
             second,
         });
     };
-    let refuse = |key: &str, first: String, second: String| {
-        let a = a.path.clone();
-        let b = b.path.clone();
-        Err(CompareError::Unpaired {
-            a,
-            b,
-            key: key.to_owned(),
+    match unpaired(&a.results.scenario, &b.results.scenario, by) {
+        Some((key, [first, second])) => Err(CompareError::Unpaired {
+            a: a.path.clone(),
+            b: b.path.clone(),
+            key,
             first: first.into(),
             second: second.into(),
             by: by.join(", ").into(),
-        })
-    };
-    let both = [keys(&a.results.scenario), keys(&b.results.scenario)];
-    // What was read from a file of which the scenario does not say which one it was.
-    let is = |key: &str, wanted: &str| value(&both[0], key) == format!("\"{wanted}\"");
-    let unknown = || "a file that the folder does not hold".to_owned();
-    if is("objective.design", "list") && value(&both[0], "objective.list_digest") == MISSING {
-        return refuse("objective.list_digest", unknown(), unknown());
+        }),
+        None => Ok(()),
     }
-    if is("objective.kind", "csv") {
-        return refuse("objective.kind", unknown(), unknown());
+}
+
+/// The first key by which runs of two scenarios are not paired, with its value in each.
+fn unpaired(a: &toml::Table, b: &toml::Table, by: &[&str]) -> Option<(String, [String; 2])> {
+    let both = [keys(a), keys(b)];
+    // What was read from a file of which the scenario does not say which one it was.
+    let is_list = value(&both[0], "objective.design") == "\"list\"";
+    let unknown = if is_list && value(&both[0], "objective.list_digest") == MISSING {
+        Some("objective.list_digest")
+    } else if value(&both[0], "objective.kind") == "\"csv\"" {
+        Some("objective.kind")
+    } else {
+        None
+    };
+    if let Some(key) = unknown {
+        let file = "a file that the folder does not hold";
+        return Some((key.to_owned(), [file.to_owned(), file.to_owned()]));
     }
     let names = both
         .iter()
@@ -333,17 +335,12 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
         .map(|(name, _)| name.as_str())
         .filter(|name| name.starts_with("objective."));
     // Of two kinds of objectives every key differs: the kind says why.
-    for name in distinct(["objective.kind"].into_iter().chain(names))
+    distinct(["objective.kind"].into_iter().chain(names))
         .into_iter()
         .chain(["seed"])
         .chain(by.iter().copied())
-    {
-        let [first, second] = [0, 1].map(|i| value(&both[i], name));
-        if first != second {
-            return refuse(name, first, second);
-        }
-    }
-    Ok(())
+        .map(|name| (name.to_owned(), [0, 1].map(|i| value(&both[i], name))))
+        .find(|(_, [first, second])| first != second)
 }
 
 /// Text in place of the value of a missing key.
@@ -387,11 +384,13 @@ fn differences(sides: &[Side]) -> Vec<(String, Vec<String>)> {
         .map(|side| keys(&side.results.scenario))
         .collect();
     let names = distinct(all.iter().flatten().map(|(name, _)| name.as_str()));
-    let of = |name: &str| all.iter().map(|keys| value(keys, name)).collect::<Vec<_>>();
     names
         .into_iter()
         .filter(|name| !["name", "description"].contains(name))
-        .map(|name| (name.to_owned(), of(name)))
+        .map(|name| {
+            let values = all.iter().map(|keys| value(keys, name));
+            (name.to_owned(), values.collect::<Vec<_>>())
+        })
         .filter(|(_, values)| values.iter().any(|value| *value != values[0]))
         .collect()
 }
@@ -415,20 +414,22 @@ fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
         .iter()
         .filter_map(|run| run.last().copied())
         .collect();
-    let both = |values: &[f64]| {
-        let estimate = Estimate::of(values);
-        (estimate.mean, estimate.standard_error)
-    };
     Some(Entry {
         folder: letter(place),
         method: name.to_owned(),
         epsilon: epsilon(summary),
-        summed_regret: both(&worth),
-        final_regret: both(&last),
+        summed_regret: mean_and_error(&worth),
+        final_regret: mean_and_error(&last),
         digests: side.digests(name, runs),
         worth,
         curve: points(&mean),
     })
+}
+
+/// The mean of some values and, of two or more, its standard error.
+fn mean_and_error(values: &[f64]) -> (f64, Option<f64>) {
+    let estimate = Estimate::of(values);
+    (estimate.mean, estimate.standard_error)
 }
 
 /// Pairs every two folders that have the same method.
@@ -437,25 +438,26 @@ fn pairs(entries: &[Entry]) -> Vec<Pair> {
         .iter()
         .map(|entry| (entry.folder.clone(), entry.worth.clone()))
         .collect();
-    let of_one =
-        |i: usize| (i + 1..entries.len()).filter(move |j| entries[*j].method == entries[i].method);
     let places: Vec<(usize, usize)> = (0..entries.len())
-        .flat_map(|i| of_one(i).map(move |j| (i, j)))
+        .flat_map(|i| (i + 1..entries.len()).map(move |j| (i, j)))
+        .filter(|(i, j)| entries[*i].method == entries[*j].method)
         .collect();
     let found = differences::of(places.iter().map(|(i, j)| (&named[*i], &named[*j])));
-    let pair = |((i, j), difference): (&(usize, usize), Difference)| Pair {
-        method: entries[*i].method.clone(),
-        folders: (difference.first.clone(), difference.second.clone()),
-        difference,
-        same: !entries[*i].digests.is_empty() && entries[*i].digests == entries[*j].digests,
-    };
-    places.iter().zip(found).map(pair).collect()
+    places
+        .iter()
+        .zip(found)
+        .map(|((i, j), difference)| Pair {
+            method: entries[*i].method.clone(),
+            folders: (difference.first.clone(), difference.second.clone()),
+            difference,
+            same: !entries[*i].digests.is_empty() && entries[*i].digests == entries[*j].digests,
+        })
+        .collect()
 }
 
 impl Comparison {
     /// The comparison as tables: folders, keys that differ, methods, paired differences.
     pub fn tables(&self) -> Vec<Grid> {
-        let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<Vec<_>>();
         let folders = self
             .folders
             .iter()
@@ -558,17 +560,11 @@ impl Comparison {
     /// All curves in one picture, a panel for each method.
     pub fn picture(&self) -> Picture {
         let names = distinct(self.entries.iter().map(|entry| entry.method.as_str()));
-        let curves = |name: &str| {
-            self.entries
-                .iter()
-                .filter(|entry| entry.method == name)
-                .map(curve)
-                .collect()
-        };
-        let mut charts: Vec<Chart> = names
-            .iter()
-            .map(|name| scaled(name, "round", "", curves(name)))
-            .collect();
+        let mut charts: Vec<Chart> = Vec::new();
+        for name in names {
+            let entries = self.entries.iter().filter(|entry| entry.method == name);
+            charts.push(scaled(name, "round", "", entries.map(curve).collect()));
+        }
         share_axis(&mut charts, &self.regret);
         charts
             .iter_mut()
@@ -591,6 +587,11 @@ impl Comparison {
             ruler: None,
         }
     }
+}
+
+/// One row of a table, of these cells.
+fn row(cells: &[&str]) -> Vec<String> {
+    cells.iter().map(ToString::to_string).collect()
 }
 
 fn curve(entry: &Entry) -> Curve {

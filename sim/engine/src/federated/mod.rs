@@ -5,7 +5,7 @@
 //! | [`run()`], [`run_with`], [`Own`] | executes a scenario; over functions of the caller's; into a run folder |
 //! | [`lockstep`], `tokio` | the two executors |
 //! | `remote`, [`held`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
-//! | `job` | what all runs and methods of an execution share |
+//! | `execute`, `job` | all methods of all runs, one by one or side by side; what they share |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`collective::Collective`] |
 //! | [`prior`] | the parties of the federated prior, over the same collective |
@@ -17,19 +17,13 @@
 //! | [`shard`], `arena`, [`link`], `message` | the agents; where they lie side by side; links, and faults that wrap them |
 //! | [`blocks`], [`regret_counts`], `recorder` | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
-use std::num::NonZeroU32;
-
-use custom::Custom;
-use job::{Job, Place, run_seed};
-use remote::may_travel;
-use run::Surroundings;
-use sordino_core::math::Scalar;
+use execute::run_over;
 use sordino_experiment::journal::Journal;
 use sordino_experiment::metrics::summarize;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record, stored_name};
 use sordino_experiment::scenario::unused::Unused;
-use sordino_experiment::scenario::{Head, Method, ObjectiveConfig, ScalarKind, Scenario};
+use sordino_experiment::scenario::{Head, ObjectiveConfig, Scenario};
 use sordino_experiment::world::spread::{self, Spread};
 use sordino_experiment::world::{self, Family, command};
 use sordino_report::chart::Picture;
@@ -37,9 +31,8 @@ use sordino_report::read::RunFiles;
 use sordino_report::view::View;
 use sordino_report::{federation, observations, read};
 
-use super::contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
-use super::jobs::{FirstFailure, first_error_or_all, unfinished, whole_runs};
-use super::part::Share;
+use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
+use super::jobs::{unfinished, whole_runs};
 
 pub mod agreement;
 pub(crate) mod arena;
@@ -50,6 +43,7 @@ pub mod context;
 pub mod custom;
 mod draws;
 mod error;
+mod execute;
 mod explain;
 pub mod export;
 pub mod held;
@@ -293,136 +287,4 @@ fn finished(
         progress.found(scenario.steps());
     }
     Ok(results)
-}
-
-fn run_over(
-    scenario: &Scenario,
-    family: &dyn Family,
-    methods: &[(String, Custom)],
-    options: &Options,
-    progress: &dyn Progress,
-) -> Result<Vec<MethodRun>, DriverError> {
-    if options.hub.is_some() {
-        may_travel(scenario)?;
-    }
-    match scenario.surrogate.scalar {
-        ScalarKind::F64 => run_in::<f64>(scenario, family, methods, options, progress),
-        ScalarKind::F32 => run_in::<f32>(scenario, family, methods, options, progress),
-    }
-}
-
-fn run_in<T: Scalar>(
-    scenario: &Scenario,
-    family: &dyn Family,
-    customs: &[(String, Custom)],
-    options: &Options,
-    progress: &dyn Progress,
-) -> Result<Vec<MethodRun>, DriverError> {
-    let job = Job::<T>::new(scenario, family, customs, options)?;
-    let run_context = |index| job.run(index, family.realize(run_seed(scenario, index)));
-    let around = Surroundings {
-        progress,
-        journal: options.journal.as_deref(),
-        interval: options.interval,
-        stop: &options.stop,
-        failure: None,
-    };
-    let control = ::tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(DriverError::Runtime)?;
-    let own = |index| own_methods(scenario, options.share, index);
-    let own_runs = (0..scenario.runs).filter(|index| own(*index).next().is_some());
-    let one_by_one = |place: Place<'_>| {
-        control.block_on(async {
-            let mut results = Vec::new();
-            for index in own_runs.clone() {
-                let run = run_context(index)?;
-                for method in own(index) {
-                    results.push(job.method(method, &run, place, around).await?);
-                }
-            }
-            all_of(scenario, results)
-        })
-    };
-    match (options.hub.as_deref(), options.driver) {
-        (Some(hub), _) => one_by_one(Place::Elsewhere(hub)),
-        (None, DriverKind::Lockstep) => one_by_one(Place::Here),
-        (None, DriverKind::Tokio) => {
-            let pool = &*options.pool()?;
-            let threads = pool.current_num_threads();
-            let jobs: usize = own_runs.clone().map(|index| own(index).count()).sum();
-            // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts,
-            // small enough to even out.
-            let shards = options.shards.map_or(
-                if jobs >= 4 * threads {
-                    1
-                } else {
-                    4 * threads as u32
-                },
-                NonZeroU32::get,
-            );
-            let job = &job;
-            let run_context = &run_context;
-            let own = &own;
-            let failure = &FirstFailure::default();
-            let of_job = |place| Surroundings {
-                failure: Some((failure, place)),
-                ..around
-            };
-            let of_job = &of_job;
-            control.block_on(async {
-                let runs = own_runs.map(|index| async move {
-                    let first = u64::from(index) * scenario.methods().count() as u64;
-                    if of_job(first).ends_early() {
-                        return Err(DriverError::Interrupted);
-                    }
-                    let run = &run_context(index).inspect_err(|_| failure.fail(first))?;
-                    let jobs = own(index).zip(first..).map(|(method, place)| async move {
-                        let around = of_job(place);
-                        if around.ends_early() {
-                            return Err(DriverError::Interrupted);
-                        }
-                        let here = Place::Pool(pool, shards);
-                        let ended = job.method(method, run, here, around).await;
-                        ended.inspect_err(|_| failure.fail(place))
-                    });
-                    first_error_or_all(together::at_most(threads + 1, jobs).await, is_interruption)
-                });
-                // Two runs at a time hide the end of one behind the beginning of the next; more
-                // would only hold memory.
-                let results = together::at_most(2, runs).await;
-                let results = first_error_or_all(results, is_interruption)?;
-                all_of(scenario, results.into_iter().flatten().collect())
-            })
-        }
-    }
-}
-
-/// True if an execution was ended on request, or because another has failed.
-fn is_interruption(error: &DriverError) -> bool {
-    matches!(error, DriverError::Interrupted)
-}
-
-/// The methods of a run that are to be done here.
-fn own_methods(
-    scenario: &Scenario,
-    share: Option<Share>,
-    run: u32,
-) -> impl Iterator<Item = Method> {
-    let first = u64::from(run) * scenario.methods().count() as u64;
-    scenario
-        .methods()
-        .zip(first..)
-        .filter(move |(_, job)| share.is_none_or(|share| share.takes(*job)))
-        .map(|(method, _)| method)
-}
-
-/// The results, if they cover all jobs.
-fn all_of(scenario: &Scenario, results: Vec<MethodRun>) -> Result<Vec<MethodRun>, DriverError> {
-    let all = scenario.runs as usize * scenario.methods().count();
-    if results.len() == all {
-        Ok(results)
-    } else {
-        Err(DriverError::PartDone)
-    }
 }

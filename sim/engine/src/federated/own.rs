@@ -15,8 +15,9 @@ use sordino_report::view::View;
 
 use super::super::contract::{Jobs, Model, ModelError, Options};
 use super::custom::{Custom, CustomError, join};
+use super::execute::run_over;
 use super::job::handed_in;
-use super::{DriverError, finished, loaded, recorded, run_over};
+use super::{DriverError, finished, loaded, recorded};
 
 /// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]`
 /// of base `custom`. `execute` of `sordino-lab` makes a run folder from it, which names them with

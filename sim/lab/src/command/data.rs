@@ -50,6 +50,23 @@ impl Taken {
     }
 }
 
+/// The digest of a file as this key of the objective. Without a file the objective says what it
+/// reads.
+fn digest_of(data: Option<&Path>, key: &str) -> Result<Taken, CliError> {
+    let digest = data
+        .map(table::digest)
+        .transpose()
+        .map_err(CliError::input)?;
+    let settings = digest
+        .map(|digest| format!("objective.{key}=\"{digest}\""))
+        .into_iter()
+        .collect();
+    Ok(Taken {
+        settings,
+        table: None,
+    })
+}
+
 /// What a scenario takes from its data and does not state itself.
 ///
 /// **Errors**: a table that is not named or cannot be read.
@@ -73,31 +90,16 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<T
             .map(|value| value.trim_matches('"').to_owned())
     };
     let missing = |section: &str, key: &str| said(section, key).is_none();
-    let digest_of = |key: &str| {
-        // Without a file the objective says what it reads.
-        let digest = data
-            .map(table::digest)
-            .transpose()
-            .map_err(CliError::input)?;
-        let settings = digest
-            .map(|digest| format!("objective.{key}=\"{digest}\""))
-            .into_iter()
-            .collect();
-        Ok(Taken {
-            settings,
-            table: None,
-        })
-    };
     if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest")
     {
-        return digest_of("list_digest");
+        return digest_of(data, "list_digest");
     }
     let kind = said("objective", "kind").unwrap_or_default();
     let shipped = said("objective", "shipped").is_some_and(|shipped| shipped != "false");
     let agents = missing("federation", "agents");
     let digest = missing("objective", "digest");
     match kind.as_str() {
-        "csv" if digest => return digest_of("digest"),
+        "csv" if digest => return digest_of(data, "digest"),
         "table" | "fedhpo" if !shipped && (agents || digest) => {}
         _ => return Ok(Taken::default()),
     }

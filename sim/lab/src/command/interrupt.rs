@@ -64,8 +64,10 @@ pub fn ended(what: &str, folder: &Path) -> CliError {
 
 /// A word as a shell takes it.
 pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    let plain = word
+        .chars()
+        .all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
+    if plain && !word.is_empty() {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))

@@ -48,26 +48,21 @@ pub fn continued(
 ) -> Result<Continued, NewcomersError> {
     let count = conditions.contributors.max(2);
     if table.count() < count {
-        let admissible = format!("at least {count}");
-        return Err(NewcomersError::Table {
-            what: format!("{} parties", table.count()),
-            admissible,
-        });
+        return Err(NewcomersError::table(
+            format!("{} parties", table.count()),
+            format!("at least {count}"),
+        ));
     }
     let mut stream = RunSeed::new(4, number).stream(Party::World, Purpose::InitialPoints, 0);
     let contributors = &shuffled(&mut stream, table.count())[..count];
-    let first = |seed: usize, party: usize| {
+    let mut logs = Vec::with_capacity(count);
+    for (seed, party) in contributors.iter().enumerate() {
         let mut search = Search::new(head(table, seed))?;
         let seen = (0..DESIGN_POINTS)
-            .map(|_| table.ask(party, &mut search))
+            .map(|_| table.ask(*party, &mut search))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok((party, seen))
-    };
-    let logs = contributors
-        .iter()
-        .enumerate()
-        .map(|(seed, party)| first(seed, *party));
-    let logs = logs.collect::<Result<Vec<_>, NewcomersError>>()?;
+        logs.push((*party, seen));
+    }
     let studies = files::seen(table, &logs, conditions, number);
     let file = files::file_of(table, &studies, conditions, Origin::Studies, number)?;
     let looked_at = &logs[..NEWCOMERS.min(logs.len())];

@@ -122,15 +122,13 @@ fn study(
     seen: &[usize],
     paired: &[usize],
 ) -> Study {
-    let value = |(at, paired): (&usize, &usize)| {
-        (
-            table.settings[*at].clone(),
-            offset + scale * table.values[party][*paired],
-        )
-    };
+    let values = seen.iter().zip(paired).map(|(at, paired)| {
+        let value = offset + scale * table.values[party][*paired];
+        (table.settings[*at].clone(), value)
+    });
     Study {
         name: party.to_string(),
-        values: seen.iter().zip(paired).map(value).collect(),
+        values: values.collect(),
     }
 }
 

@@ -84,29 +84,18 @@ pub fn repetition(
     let mut stream = RunSeed::new(0, number).stream(Party::World, Purpose::InitialPoints, 0);
     let order = shuffled(&mut stream, table.count());
     if order.len() < NEWCOMERS + conditions.contributors.max(2) {
-        let admissible = format!("at least {}", NEWCOMERS + conditions.contributors.max(2));
-        return Err(NewcomersError::Table {
-            what: format!("{} parties", order.len()),
-            admissible,
-        });
+        return Err(NewcomersError::table(
+            format!("{} parties", order.len()),
+            format!("at least {}", NEWCOMERS + conditions.contributors.max(2)),
+        ));
     }
     let (newcomers, others) = order.split_at(NEWCOMERS);
     let contributors = &others[..conditions.contributors];
-    let mean = |search: &dyn Fn(Head) -> Result<Search, SearchError>| {
-        let mut sums = [0.0; EVALUATIONS];
-        for (seed, party) in newcomers.iter().enumerate() {
-            let regrets = table.regrets(*party, search(head(table, seed))?)?;
-            sums.iter_mut()
-                .zip(regrets)
-                .for_each(|(sum, regret)| *sum += regret / NEWCOMERS as f64);
-        }
-        Ok::<_, NewcomersError>(sums)
-    };
-    let alone = mean(&Search::new)?;
+    let alone = mean(table, newcomers, Search::new)?;
     let mut guided = Vec::new();
     for origin in origins {
         let file = files::file(table, contributors, conditions, *origin, number)?;
-        let regrets = mean(&|head| Search::guided(head, &file))?;
+        let regrets = mean(table, newcomers, |head| Search::guided(head, &file))?;
         guided.push(Guided {
             origin: *origin,
             self_test: file.label.self_test,
@@ -114,6 +103,22 @@ pub fn repetition(
         });
     }
     Ok(Repetition { alone, guided })
+}
+
+/// Mean regret of all newcomers after each of their evaluations, each with a search of its own.
+fn mean(
+    table: &Parties,
+    newcomers: &[usize],
+    search: impl Fn(Head) -> Result<Search, SearchError>,
+) -> Result<[f64; EVALUATIONS], NewcomersError> {
+    let mut sums = [0.0; EVALUATIONS];
+    for (seed, party) in newcomers.iter().enumerate() {
+        let regrets = table.regrets(*party, search(head(table, seed))?)?;
+        sums.iter_mut()
+            .zip(regrets)
+            .for_each(|(sum, regret)| *sum += regret / NEWCOMERS as f64);
+    }
+    Ok(sums)
 }
 
 /// The search of a party, among the settings of the table.

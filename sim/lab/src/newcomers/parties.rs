@@ -54,6 +54,16 @@ pub enum NewcomersError {
     Search(#[from] Box<SearchError>),
 }
 
+impl NewcomersError {
+    /// What is wrong with a table, and what is admissible.
+    pub(super) fn table(what: impl Into<String>, admissible: impl Into<String>) -> Self {
+        NewcomersError::Table {
+            what: what.into(),
+            admissible: admissible.into(),
+        }
+    }
+}
+
 impl From<SearchError> for NewcomersError {
     fn from(error: SearchError) -> Self {
         NewcomersError::Search(Box::new(error))
@@ -80,43 +90,28 @@ impl Parties {
     ///
     /// **Errors**: [`NewcomersError::Table`], [`NewcomersError::Space`].
     pub fn new(settings: &str, values: &[f64]) -> Result<Self, NewcomersError> {
-        let wrong = |what: String, admissible: &str| NewcomersError::Table {
-            what,
-            admissible: admissible.into(),
-        };
         let mut lines = settings.lines();
         let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-        let number = |cell: &str| {
-            cell.parse::<f64>()
-                .map_err(|_| wrong(format!("the setting {cell:?}"), "a number"))
-        };
-        let row = |line: &str| line.split(',').map(number).collect::<Result<Vec<f64>, _>>();
-        let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
+        let rows = lines.map(numbers).collect::<Result<Vec<_>, _>>()?;
         if let Some(row) = rows.iter().find(|row| row.len() != names.len()) {
-            return Err(wrong(
+            return Err(NewcomersError::table(
                 format!("a setting of {} numbers", row.len()),
                 "one for each name of the header",
             ));
         }
-        let levels = |axis: usize| {
-            let mut levels: Vec<f64> = rows.iter().map(|row| row[axis]).collect();
-            levels.sort_by(f64::total_cmp);
-            levels.dedup();
-            levels
-        };
-        let levels: Vec<Vec<f64>> = (0..names.len()).map(levels).collect();
-        let parameter = |(name, levels): (&&str, &Vec<f64>)| {
-            let choices = levels.iter().copied().map(Value::from).collect();
-            Parameter {
-                name: (*name).to_owned(),
-                values: Values::Choices {
-                    choices,
-                    ordered: true,
-                },
-                context: false,
-            }
-        };
-        let space = Space::new(names.iter().zip(&levels).map(parameter).collect())?;
+        let mut levels: Vec<Vec<f64>> = Vec::new();
+        for axis in 0..names.len() {
+            let mut column: Vec<f64> = rows.iter().map(|row| row[axis]).collect();
+            column.sort_by(f64::total_cmp);
+            column.dedup();
+            levels.push(column);
+        }
+        let parameters = names.iter().zip(&levels);
+        let space = Space::new(
+            parameters
+                .map(|(name, levels)| ordered(name, levels))
+                .collect(),
+        )?;
         let place =
             |(x, levels): (&f64, &Vec<f64>)| levels.partition_point(|level| level < x) as f64;
         let settings: Vec<Vec<f64>> = rows
@@ -137,11 +132,10 @@ impl Parties {
     ) -> Result<Self, NewcomersError> {
         if settings.is_empty() || values.is_empty() || !values.len().is_multiple_of(settings.len())
         {
-            let what = format!("{} values of {} settings", values.len(), settings.len());
-            return Err(NewcomersError::Table {
-                what,
-                admissible: "as many for each party".into(),
-            });
+            return Err(NewcomersError::table(
+                format!("{} values of {} settings", values.len(), settings.len()),
+                "as many for each party",
+            ));
         }
         Ok(Parties {
             space,
@@ -179,9 +173,8 @@ impl Parties {
         let point = Value::Object(search.ask(&json!({}))?);
         let numbers = self.space.numbers(&point).map_err(SearchError::from)?;
         let at = self.settings.iter().position(|setting| *setting == numbers);
-        let at = at.ok_or_else(|| NewcomersError::Table {
-            what: format!("{point} was asked"),
-            admissible: "a setting of the table".into(),
+        let at = at.ok_or_else(|| {
+            NewcomersError::table(format!("{point} was asked"), "a setting of the table")
         })?;
         self.tell(party, at, search)?;
         Ok(at)
@@ -208,6 +201,29 @@ impl Parties {
             .map(|at| values[*at])
             .fold(f64::NEG_INFINITY, f64::max);
         most - best
+    }
+}
+
+/// The numbers of a line of a table.
+fn numbers(line: &str) -> Result<Vec<f64>, NewcomersError> {
+    line.split(',')
+        .map(|cell| {
+            cell.parse::<f64>()
+                .map_err(|_| NewcomersError::table(format!("the setting {cell:?}"), "a number"))
+        })
+        .collect()
+}
+
+/// An axis of the space: levels in their order.
+fn ordered(name: &str, levels: &[f64]) -> Parameter {
+    let choices = levels.iter().copied().map(Value::from).collect();
+    Parameter {
+        name: name.to_owned(),
+        values: Values::Choices {
+            choices,
+            ordered: true,
+        },
+        context: false,
     }
 }
 

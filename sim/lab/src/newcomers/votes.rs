@@ -87,21 +87,25 @@ pub(super) fn file(
         .map(|smoothed| smoothed.evidence)
         .fold(f64::NEG_INFINITY, f64::max);
     let best = all.into_iter().find(|smoothed| smoothed.evidence == most);
-    let best = best.ok_or_else(|| NewcomersError::Table {
-        what: "landmarks without features at any lengthscale".into(),
-        admissible: "settings that are apart".into(),
+    let best = best.ok_or_else(|| {
+        let what = "landmarks without features at any lengthscale";
+        NewcomersError::table(what, "settings that are apart")
     })?;
     let mut label = base.label;
     (label.lengthscale, label.self_test) = (best.lengthscale as f32, most);
     let m = best.mean.len();
     let landmarks = base.landmarks[..m * context.encoding().dim()].to_vec();
-    let narrow = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect::<Vec<_>>();
     Ok(PriorFile::new(
         label,
         landmarks,
         narrow(&best.mean),
         narrow(&inverse(&best.factor, m)),
     )?)
+}
+
+/// These numbers as a file has them.
+fn narrow(numbers: &[f64]) -> Vec<f32> {
+    numbers.iter().map(|x| *x as f32).collect()
 }
 
 /// Features of all candidates at the first landmarks, less their mean; nothing where the landmarks

@@ -1,7 +1,7 @@
 //! Why a part cannot be executed, or why parts make no whole.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sordino_engine::{ModelError, Part};
 use sordino_experiment::command_line::error::CliError;
@@ -159,6 +159,16 @@ pub enum PartError {
     /// The run cannot be executed, or its folder not filled.
     #[error(transparent)]
     Execute(ExecuteError),
+}
+
+impl PartError {
+    /// What is wrong with a file that this program would not write so.
+    pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Self {
+        PartError::Damaged {
+            path: path.to_owned(),
+            message: what.to_string(),
+        }
+    }
 }
 
 impl From<JournalError> for PartError {

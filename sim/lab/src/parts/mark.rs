@@ -124,20 +124,16 @@ impl Mark {
                 error,
             })?,
         };
-        let damaged = |message: String| PartError::Damaged {
-            path: path.clone(),
-            message,
-        };
-        let mark: Mark = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        let mark: Mark =
+            serde_json::from_str(&text).map_err(|error| PartError::damaged(&path, error))?;
         if mark.format != FORMAT {
-            return Err(damaged(format!(
-                "format {} is unknown; this program reads format {FORMAT}",
-                mark.format
-            )));
+            let format = mark.format;
+            let what = format!("format {format} is unknown; this program reads format {FORMAT}");
+            return Err(PartError::damaged(&path, what));
         }
         match Part::new(mark.part, mark.of) {
             Ok(_) => Ok(Some(mark)),
-            Err(error) => Err(damaged(error.to_string())),
+            Err(error) => Err(PartError::damaged(&path, error)),
         }
     }
 

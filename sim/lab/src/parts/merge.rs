@@ -112,12 +112,8 @@ impl Whole {
         let first = &self.parts[0].0;
         let text = Journal::scenario(first)?;
         let source = Journal::scenario_file(first);
-        model::parse(&source.display().to_string(), &text, &[]).map_err(|error| {
-            PartError::Damaged {
-                path: source,
-                message: error.to_string(),
-            }
-        })
+        model::parse(&source.display().to_string(), &text, &[])
+            .map_err(|error| PartError::damaged(&source, error))
     }
 
     /// Puts the parts of a run together in a new folder, which is removed again if that fails.

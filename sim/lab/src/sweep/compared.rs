@@ -72,12 +72,15 @@ pub fn differences<'c>(
         }
     }
     let found = differences::of(pairs.iter().map(|[first, second]| (first, second)));
-    let cell = |((values, compared_by), difference)| PairedCell {
-        values,
-        compared_by,
-        difference,
-    };
-    places.into_iter().zip(found).map(cell).collect()
+    places
+        .into_iter()
+        .zip(found)
+        .map(|((values, compared_by), difference)| PairedCell {
+            values,
+            compared_by,
+            difference,
+        })
+        .collect()
 }
 
 /// The numbers of two methods over the runs of all folders that have both.

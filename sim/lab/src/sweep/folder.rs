@@ -89,6 +89,16 @@ pub enum SweepError {
     Interrupted,
 }
 
+impl SweepError {
+    /// What is wrong with a file that a sweep would not write so.
+    fn damaged(path: &Path, what: impl std::fmt::Display) -> Self {
+        SweepError::Damaged {
+            path: path.to_owned(),
+            message: what.to_string(),
+        }
+    }
+}
+
 fn io_at(path: &Path) -> impl Fn(io::Error) -> SweepError + '_ {
     |error| SweepError::Io {
         path: path.to_owned(),
@@ -174,10 +184,7 @@ impl SweepFolder {
 
     fn fill(path: &Path, plan: Plan, lock: FolderLock) -> Result<Self, SweepError> {
         let file = path.join(PLAN);
-        let text = toml::to_string(&plan).map_err(|error| SweepError::Damaged {
-            path: file.clone(),
-            message: error.to_string(),
-        })?;
+        let text = toml::to_string(&plan).map_err(|error| SweepError::damaged(&file, error))?;
         write_atomically(&file, text.as_bytes()).map_err(io_at(&file))?;
         Ok(SweepFolder {
             path: path.to_owned(),
@@ -205,11 +212,10 @@ impl SweepFolder {
         if path.exists() {
             let there: Index = read_json(&path)?;
             if there.format != FORMAT {
-                let message = format!(
-                    "format {} is unknown; this program reads format {FORMAT}",
-                    there.format
-                );
-                return Err(SweepError::Damaged { path, message });
+                let format = there.format;
+                let what =
+                    format!("format {format} is unknown; this program reads format {FORMAT}");
+                return Err(SweepError::damaged(&path, what));
             }
             for entry in there
                 .entries
@@ -261,10 +267,6 @@ impl SweepFolder {
     }
 
     fn fresh(&self) -> Result<Index, SweepError> {
-        let damaged = |error: super::GridError| SweepError::Damaged {
-            path: self.path.join(PLAN),
-            message: error.to_string(),
-        };
         let points = self.plan.points();
         let mut entries = Vec::with_capacity(points.len());
         let mut head = None;
@@ -273,7 +275,9 @@ impl SweepFolder {
         for point in &points {
             // The seed decides nothing of this.
             if point.number % self.plan.seeds.len() == 0 {
-                let scenario = self.plan.load(point).map_err(damaged)?;
+                let scenario = self.plan.load(point);
+                let scenario =
+                    scenario.map_err(|error| SweepError::damaged(&self.path.join(PLAN), error))?;
                 let read = scenario.head();
                 runs = read.runs;
                 keep(&mut kept, &self.plan, &*scenario);
@@ -319,15 +323,16 @@ impl SweepFolder {
     /// Writes everything that is made from the index, including its `page`.
     pub fn condense(&self, index: &Index, page: &str) -> Result<(), SweepError> {
         self.write_index(index)?;
-        let write = |name: &str, text: &str| {
-            let path = self.path.join(name);
-            fs::write(&path, text).map_err(io_at(&path))
-        };
-        write("index.csv", &index.csv())?;
-        write("summary.csv", &index.summary_csv())?;
-        write("paired.csv", &paired::exact(index, &index.paired))?;
-        write("README.md", README)?;
-        write(PAGE, page)
+        self.write("index.csv", &index.csv())?;
+        self.write("summary.csv", &index.summary_csv())?;
+        self.write("paired.csv", &paired::exact(index, &index.paired))?;
+        self.write("README.md", README)?;
+        self.write(PAGE, page)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), SweepError> {
+        let path = self.path.join(name);
+        fs::write(&path, text).map_err(io_at(&path))
     }
 
     /// Drops the state: the index holds everything.
@@ -361,19 +366,12 @@ fn read(path: &Path) -> Result<String, SweepError> {
 }
 
 fn read_json<V: for<'de> serde::Deserialize<'de>>(path: &Path) -> Result<V, SweepError> {
-    serde_json::from_str(&read(path)?).map_err(|error| SweepError::Damaged {
-        path: path.to_owned(),
-        message: error.to_string(),
-    })
+    serde_json::from_str(&read(path)?).map_err(|error| SweepError::damaged(path, error))
 }
 
 fn read_plan(path: &Path) -> Result<Plan, SweepError> {
-    let damaged = |message: String| SweepError::Damaged {
-        path: path.to_owned(),
-        message,
-    };
     let plan: Plan = toml::from_str(&read(path)?)
-        .map_err(|error| damaged(error.to_string().replace('\n', "; ")))?;
+        .map_err(|error| SweepError::damaged(path, error.to_string().replace('\n', "; ")))?;
     let settings: Vec<String> = plan
         .axes
         .iter()
@@ -388,8 +386,8 @@ fn read_plan(path: &Path) -> Result<Plan, SweepError> {
         Some(plan.seeds.clone()),
     ) {
         Ok(again) if again == plan && !plan.seeds.is_empty() => Ok(plan),
-        Ok(_) => Err(damaged("is not as a sweep writes it".into())),
-        Err(error) => Err(damaged(error.to_string())),
+        Ok(_) => Err(SweepError::damaged(path, "is not as a sweep writes it")),
+        Err(error) => Err(SweepError::damaged(path, error)),
     }
 }
 
@@ -404,11 +402,8 @@ fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> 
             Ok(())
         }
         _ => {
-            let message = format!("run {} is not of this sweep", entry.number);
-            Err(SweepError::Damaged {
-                path: path.to_owned(),
-                message,
-            })
+            let what = format!("run {} is not of this sweep", entry.number);
+            Err(SweepError::damaged(path, what))
         }
     }
 }
@@ -436,23 +431,6 @@ fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
 /// The difference between two plans: keys, values, seeds, then lines of the scenario. The
 /// scenario's source is ignored.
 pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
-    let lines = |plan: &Plan| -> Vec<String> {
-        let axes = plan
-            .axes
-            .iter()
-            .map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));
-        let seeds = plan
-            .seeds
-            .iter()
-            .map(u64::to_string)
-            .collect::<Vec<_>>()
-            .join(",");
-        let all = axes
-            .chain([format!("seeds {seeds}")])
-            .chain(plan.scenario.lines().map(str::to_owned));
-        all.map(|line| sordino_experiment::text::Quoted(&line).to_string())
-            .collect()
-    };
     let old = lines(there);
     let new = lines(here);
     if there.scenario == here.scenario && there.axes == here.axes && there.seeds == here.seeds {
@@ -472,6 +450,24 @@ pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
     } else {
         shown.join("; ")
     })
+}
+
+/// What a plan says, line by line: keys with their values, seeds, the scenario.
+fn lines(plan: &Plan) -> Vec<String> {
+    let axes = plan
+        .axes
+        .iter()
+        .map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));
+    let seeds = plan
+        .seeds
+        .iter()
+        .map(u64::to_string)
+        .collect::<Vec<_>>()
+        .join(",");
+    axes.chain([format!("seeds {seeds}")])
+        .chain(plan.scenario.lines().map(str::to_owned))
+        .map(|line| sordino_experiment::text::Quoted(&line).to_string())
+        .collect()
 }
 
 impl From<SweepError> for CliError {

@@ -95,8 +95,9 @@ impl Axis {
     ///
     /// **Errors**: [`GridError::Setting`], [`GridError::Seed`], [`GridError::TwiceTheValue`].
     pub fn parse(text: &str) -> Result<Axis, GridError> {
-        let malformed = || GridError::Setting(text.to_owned());
-        let (key, values) = text.split_once('=').ok_or_else(malformed)?;
+        let (key, values) = text
+            .split_once('=')
+            .ok_or_else(|| GridError::Setting(text.to_owned()))?;
         let key = key.trim().to_owned();
         if key == "seed" {
             return Err(GridError::Seed);
@@ -106,7 +107,7 @@ impl Axis {
             .map(|range| values[range].trim().to_owned())
             .collect();
         if key.is_empty() || values.iter().any(String::is_empty) {
-            return Err(malformed());
+            return Err(GridError::Setting(text.to_owned()));
         }
         match values
             .iter()
@@ -156,23 +157,23 @@ fn pieces(text: &str) -> Vec<Range<usize>> {
     pieces
 }
 
+/// A seed, if the text is one that a scenario can state.
+fn seed(text: &str) -> Option<u64> {
+    let seed = text.trim().parse().ok()?;
+    (seed <= i64::MAX as u64).then_some(seed)
+}
+
 /// Reads `a..b`, `a..=b` or `a,b,c`.
 ///
 /// **Errors**: [`GridError::Seeds`], [`GridError::TooMany`].
 pub fn seeds(text: &str) -> Result<Vec<u64>, GridError> {
     let malformed = || GridError::Seeds(text.to_owned());
-    let number = |text: &str| -> Result<u64, GridError> {
-        text.trim()
-            .parse()
-            .ok()
-            .filter(|seed| *seed <= i64::MAX as u64)
-            .ok_or_else(malformed)
-    };
     if let Some((from, to)) = text.split_once("..") {
-        let (from, to) = match to.strip_prefix('=') {
-            Some(to) => (number(from)?, number(to)? + 1),
-            None => (number(from)?, number(to)?),
+        let past = match to.strip_prefix('=') {
+            Some(last) => seed(last).map(|last| last + 1),
+            None => seed(to),
         };
+        let (from, to) = seed(from).zip(past).ok_or_else(malformed)?;
         if from >= to {
             return Err(malformed());
         }
@@ -183,7 +184,8 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, GridError> {
         }
         return Ok((from..to).collect());
     }
-    let seeds = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    let seeds: Option<Vec<u64>> = text.split(',').map(seed).collect();
+    let seeds = seeds.ok_or_else(malformed)?;
     let twice = seeds
         .iter()
         .enumerate()

@@ -152,6 +152,20 @@ pub struct Cell {
     pub methods: Vec<Pooled>,
 }
 
+impl Cell {
+    /// A method of this cell by its name.
+    pub(super) fn method(&self, name: &str) -> Option<&Pooled> {
+        self.methods
+            .iter()
+            .find(|method| method.summary.name == name)
+    }
+}
+
+/// The runs of these that are done.
+fn done(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| entry.status == Status::Done)
+}
+
 impl Index {
     /// The folders of runs with a status, as one line for people.
     pub fn named(&self, status: Status) -> String {
@@ -204,10 +218,7 @@ impl Index {
         let mut cells: Vec<Cell> = Vec::new();
         // The runs of a cell stand together.
         for entries in self.entries.chunk_by(|a, b| a.values == b.values) {
-            let done: Vec<&Entry> = entries
-                .iter()
-                .filter(|entry| entry.status == Status::Done)
-                .collect();
+            let done: Vec<&Entry> = done(entries).collect();
             if let Some(first) = done.first() {
                 let methods = (0..first.methods.len()).map(|i| pooled(&done, i)).collect();
                 cells.push(Cell {
@@ -232,8 +243,7 @@ impl Index {
             .entries
             .chunk_by(|a, b| a.values == b.values)
             .filter_map(|entries| {
-                let done = || entries.iter().filter(|entry| entry.status == Status::Done);
-                let names = done()
+                let names = done(entries)
                     .next()?
                     .methods
                     .iter()
@@ -242,7 +252,9 @@ impl Index {
                 Some((
                     entries[0].values.as_slice(),
                     names,
-                    done().filter_map(|entry| entry.compared.as_ref()).collect(),
+                    done(entries)
+                        .filter_map(|entry| entry.compared.as_ref())
+                        .collect(),
                 ))
             });
         differences(cells, reference)
@@ -283,7 +295,8 @@ impl Index {
             .chain(["seed", "runs", "status", "error", "method", "digest"])
             .chain(columns.names());
         let head = head.chain(self.keeps());
-        let rows = self.entries.iter().flat_map(|entry| {
+        let mut rows = Vec::new();
+        for entry in &self.entries {
             let mut run = vec![entry.number.to_string(), entry.folder.clone()];
             run.extend(shown.iter().map(|i| entry.values[*i].clone()));
             run.extend([
@@ -292,25 +305,20 @@ impl Index {
                 entry.status.name().to_owned(),
             ]);
             run.push(entry.error.clone().unwrap_or_default());
-            let row = |method: Option<&MethodSummary>| {
+            let methods = match entry.methods.as_slice() {
+                [] => vec![None],
+                methods => methods.iter().map(Some).collect(),
+            };
+            for method in methods {
                 let name = method.map_or(String::new(), |method| method.name.clone());
                 let digest = method
                     .and_then(|method| method.digest.clone())
                     .unwrap_or_default();
                 let kept = self.keeps().iter().map(|_| self.kept_by(&name)).collect();
-                [
-                    run.clone(),
-                    vec![name, digest],
-                    columns.fields(method),
-                    kept,
-                ]
-                .concat()
-            };
-            match entry.methods.as_slice() {
-                [] => vec![row(None)],
-                methods => methods.iter().map(|method| row(Some(method))).collect(),
+                let own = vec![name, digest];
+                rows.push([run.clone(), own, columns.fields(method), kept].concat());
             }
-        });
+        }
         csv(head, rows)
     }
 
@@ -363,10 +371,11 @@ impl Index {
         {
             return Err(unknown.clone());
         }
-        let keeps = |method: &MethodSummary| wanted.is_empty() || wanted.contains(&method.name);
-        self.entries
-            .iter_mut()
-            .for_each(|entry| entry.methods.retain(keeps));
+        for entry in &mut self.entries {
+            entry
+                .methods
+                .retain(|method| wanted.is_empty() || wanted.contains(&method.name));
+        }
         Ok(self)
     }
 
@@ -391,18 +400,13 @@ impl Index {
     /// Everything that a method keeps, as in `noise_multiplier = 2.0`; empty if it follows the
     /// whole sweep.
     pub fn kept_by(&self, method: &str) -> String {
-        let of = |axis: usize| {
-            Some(format!(
-                "{} = {}",
-                self.axes[axis].short(),
-                self.kept(method, axis)?
-            ))
-        };
-        self.varying()
-            .into_iter()
-            .filter_map(of)
-            .collect::<Vec<_>>()
-            .join(", ")
+        let mut said = Vec::new();
+        for axis in self.varying() {
+            if let Some(value) = self.kept(method, axis) {
+                said.push(format!("{} = {value}", self.axes[axis].short()));
+            }
+        }
+        said.join(", ")
     }
 
     /// A sentence for each method that does not follow the sweep.
@@ -412,12 +416,12 @@ impl Index {
             .into_iter()
             .map(|name| (name, self.kept_by(name)))
             .filter(|(_, kept)| !kept.is_empty());
-        let said = |(name, kept)| {
+        told.map(|(name, kept)| {
             format!(
                 "{name} sets {kept} for itself and does not follow the sweep over it: along that key it is the same everywhere."
             )
-        };
-        told.map(said).collect()
+        })
+        .collect()
     }
 
     fn columns(&self) -> MethodColumns<'_> {

@@ -6,16 +6,16 @@
 //! their differences, which is mostly smaller: bars may overlap where the interval of the
 //! difference excludes zero.
 
-use sordino_report::chart::{Chart, Curve, Picture, Point, Scale};
-use sordino_report::differences;
+use sordino_report::chart::{Chart, Picture, Point, Scale};
+use sordino_report::differences::{self, Difference};
 use sordino_report::grid::Grid;
 use sordino_report::parts;
 use sordino_report::rows::csv;
 use sordino_report::tables::{self, Table, TableError};
 
 use super::compared::PairedCell;
-use super::index::{Cell, Entry, Index, Status};
-use super::panels::{PANELS_MAX, Panels, capital, looks, main_axis, methods, more};
+use super::index::{Index, Status};
+use super::panels::{PANELS_MAX, Panels, capital, curves, main_axis, more, titled};
 
 /// Name of the picture.
 pub const PAIRED: &str = "paired";
@@ -105,8 +105,11 @@ fn remarks(index: &Index, found: &[PairedCell]) -> Vec<String> {
 
 /// The sentence about runs whose numbers cannot be read.
 fn unread(index: &Index) -> Option<String> {
-    let without = |entry: &&Entry| entry.status == Status::Done && entry.compared.is_none();
-    let count = index.entries.iter().filter(without).count();
+    let count = index
+        .entries
+        .iter()
+        .filter(|entry| entry.status == Status::Done && entry.compared.is_none())
+        .count();
     (count > 0).then(|| format!("Left out: {count} runs whose rounds.csv cannot be read."))
 }
 
@@ -144,15 +147,15 @@ pub(super) fn picture(index: &Index) -> Option<Picture> {
         .find(|cell| cell.difference.half_width.is_some())?;
     let by = &first.compared_by;
     let reference = &first.difference.second;
-    let looks = looks(index, &cells);
-    let curve = |name: &str, places: &[(usize, &Vec<String>)]| {
-        let point = |(at, values): &(usize, &Vec<String>)| {
-            let x = positions.places[*at];
+    let y_label = format!("{by} minus that of {reference}");
+    let mut charts: Vec<Chart> = Vec::new();
+    for (fixed, panel) in panels.iter().take(PANELS_MAX) {
+        let curves = curves(index, &cells, panel, |name, place, cell| {
+            let x = positions.places[place];
             if name == reference {
                 return Some(Point::bare(x, 0.0));
             }
-            let of = |cell: &&PairedCell| cell.values == **values && cell.difference.first == name;
-            let found = &index.paired.iter().find(of)?.difference;
+            let found = difference(index, &cell.values, name)?;
             let half = found.half_width.unwrap_or(0.0);
             Some(Point {
                 x,
@@ -160,30 +163,15 @@ pub(super) fn picture(index: &Index) -> Option<Picture> {
                 low: found.mean - half,
                 high: found.mean + half,
             })
-        };
-        let mut points: Vec<Point> = places.iter().filter_map(point).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Curve {
-            class: looks.class(name),
-            label: name.to_owned(),
-            note: index.kept_by(name),
-            points,
-        }
-    };
-    let y_label = format!("{by} minus that of {reference}");
-    let names = methods(&cells);
-    let chart = |(title, panel): &(String, Vec<(usize, &Cell)>)| {
-        let places: Vec<_> = panel.iter().map(|(at, cell)| (*at, &cell.values)).collect();
-        let mut curves: Vec<Curve> = names.iter().map(|name| curve(name, &places)).collect();
-        curves.retain(|curve| !curve.points.is_empty());
-        let title = if title.is_empty() {
-            "All methods"
-        } else {
-            title
-        };
-        parts::around_zero(title, &positions.name(axis), &y_label, curves)
-    };
-    let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
+        });
+        let x_label = positions.name(axis);
+        charts.push(parts::around_zero(
+            titled(fixed),
+            &x_label,
+            &y_label,
+            curves,
+        ));
+    }
     share(&mut charts);
     Some(Picture {
         name: PAIRED.to_owned(),
@@ -202,12 +190,23 @@ pub(super) fn picture(index: &Index) -> Option<Picture> {
     })
 }
 
+/// The difference of a method to the reference in the cell with these values.
+fn difference<'i>(index: &'i Index, values: &[String], method: &str) -> Option<&'i Difference> {
+    index
+        .paired
+        .iter()
+        .find(|cell| cell.values == values && cell.difference.first == method)
+        .map(|cell| &cell.difference)
+}
+
 /// Gives all panels the same vertical axis.
 fn share(charts: &mut [Chart]) {
-    let from = |chart: &Chart| match chart.scale {
-        Scale::Linear { from } | Scale::Log { floor: from } => from,
-    };
-    let least = charts.iter().map(from).fold(0.0, f64::min);
+    let least = charts
+        .iter()
+        .map(|chart| match chart.scale {
+            Scale::Linear { from } | Scale::Log { floor: from } => from,
+        })
+        .fold(0.0, f64::min);
     let most = charts.iter().map(|chart| chart.y_max).fold(0.0, f64::max);
     for chart in charts {
         (chart.scale, chart.y_max) = (Scale::Linear { from: least }, most);

@@ -4,7 +4,7 @@
 use sordino_experiment::record::distinct;
 use sordino_report::palette::Looks;
 use sordino_report::results::FEDERATED;
-use sordino_report::svg::{Points, Ruler};
+use sordino_report::svg::{Curve, Point, Points, Ruler};
 
 use super::grid::Axis;
 use super::index::{Cell, Index};
@@ -166,6 +166,43 @@ pub(super) fn methods(cells: &[Cell]) -> Vec<&str> {
 /// How the methods of a sweep are distinguished.
 pub(super) fn looks(index: &Index, cells: &[Cell]) -> Looks {
     Looks::of(methods(cells), index.trust == FEDERATED)
+}
+
+/// A curve for each method with a point in a panel: `point` says where it stands in a cell with
+/// this place on the main axis.
+pub(super) fn curves(
+    index: &Index,
+    cells: &[Cell],
+    panel: &[(usize, &Cell)],
+    point: impl Fn(&str, usize, &Cell) -> Option<Point>,
+) -> Vec<Curve> {
+    let looks = looks(index, cells);
+    let mut curves = Vec::new();
+    for name in methods(cells) {
+        let mut points: Vec<Point> = panel
+            .iter()
+            .filter_map(|(place, cell)| point(name, *place, cell))
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        if !points.is_empty() {
+            curves.push(Curve {
+                class: looks.class(name),
+                label: name.to_owned(),
+                note: index.kept_by(name),
+                points,
+            });
+        }
+    }
+    curves
+}
+
+/// The title of a panel: what it holds fixed, if it does.
+pub(super) fn titled(fixed: &str) -> &str {
+    if fixed.is_empty() {
+        "All methods"
+    } else {
+        fixed
+    }
 }
 
 /// The message about panels that are left out.

@@ -5,17 +5,17 @@ use sordino_experiment::record::distinct;
 use sordino_experiment::text::significant;
 use sordino_report::chart::Picture;
 use sordino_report::curves::{Curves, MethodCurve};
-use sordino_report::palette::{Looks, RAMP};
+use sordino_report::palette::RAMP;
 use sordino_report::parts::{points, scaled, share_axis, words};
 use sordino_report::read::RunFiles;
-use sordino_report::results::{epsilon, logarithmic, over};
+use sordino_report::results::{epsilon, over};
 use sordino_report::svg::{Chart, Curve, Point, Points, Ruler};
 
 use super::folder::SweepFolder;
 use super::index::{Cell, Index, Pooled, Status};
 use super::paired;
 use super::panels::{
-    PANELS_MAX, Panels, Positions, capital, looks, main_axis, methods, more, others, panels,
+    PANELS_MAX, Panels, capital, curves, main_axis, methods, more, others, panels, titled,
 };
 
 /// Name of the picture of utility against privacy in a sweep.
@@ -41,43 +41,6 @@ pub fn pictures(folder: &SweepFolder, index: &Index) -> Vec<Picture> {
     found
 }
 
-/// One curve for each method along the main axis.
-fn along(
-    index: &Index,
-    positions: &Positions,
-    panel: &[(usize, &Cell)],
-    (names, looks): (&[&str], &Looks),
-    measure: &str,
-) -> Vec<Curve> {
-    let curve = |name: &&str| {
-        let mut points: Vec<Point> = panel
-            .iter()
-            .filter_map(|(at, cell)| {
-                let method = cell
-                    .methods
-                    .iter()
-                    .find(|method| method.summary.name == **name)?;
-                Some(Point::mean(
-                    positions.places[*at],
-                    method.summary.measure(measure)?.into(),
-                ))
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Curve {
-            class: looks.class(name),
-            label: (*name).to_owned(),
-            note: index.kept_by(name),
-            points,
-        }
-    };
-    names
-        .iter()
-        .map(curve)
-        .filter(|curve| !curve.points.is_empty())
-        .collect()
-}
-
 /// The remark on methods that do not follow the sweep.
 fn kept(index: &Index) -> String {
     index
@@ -94,25 +57,27 @@ pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Pictu
         positions,
         panels,
     } = Panels::new(index, cells, main);
-    let names = methods(cells);
-    let looks = looks(index, cells);
-    let picture = |measure: &str| {
-        let chart = |(name, panel): &(String, Vec<(usize, &Cell)>)| {
-            let title = if name.is_empty() { "All methods" } else { name };
-            let curves = along(index, &positions, panel, (&names, &looks), measure);
-            scaled(title, &positions.name(axis), &words(measure), curves)
-        };
-        let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
+    let mut pictures = Vec::new();
+    for measure in index.measures().into_iter().take(2) {
+        let mut charts: Vec<Chart> = Vec::new();
+        for (fixed, panel) in panels.iter().take(PANELS_MAX) {
+            let curves = curves(index, cells, panel, |name, place, cell| {
+                let found = cell.method(name)?.summary.measure(measure)?;
+                Some(Point::mean(positions.places[place], found.into()))
+            });
+            let x_label = positions.name(axis);
+            charts.push(scaled(titled(fixed), &x_label, &words(measure), curves));
+        }
         share_axis(&mut charts, &words(measure));
-        Picture {
+        pictures.push(Picture {
             name: measure.replace('_', "-"),
             title: capital(&format!("{} against {}", words(measure), axis.short())),
             text: format!("{ERRORS}{}{}", kept(index), more(panels.len())),
             charts,
             ruler: Some(positions.ruler.clone()),
-        }
-    };
-    index.measures().into_iter().take(2).map(picture).collect()
+        });
+    }
+    pictures
 }
 
 /// The ε that a method pays, if it is positive and finite.
@@ -123,30 +88,27 @@ fn paid(method: &Pooled) -> Option<f64> {
 /// Place of methods that pay nothing: the largest ε among a cell's methods, or among those whose ε
 /// changes, if any.
 fn dearest(cell: &Cell, changing: &[&str]) -> Option<f64> {
-    let most = |keeps: &dyn Fn(&&Pooled) -> bool| {
-        cell.methods
-            .iter()
-            .filter(keeps)
-            .filter_map(paid)
-            .reduce(f64::max)
-    };
-    most(&|method| changing.contains(&method.summary.name.as_str())).or_else(|| most(&|_| true))
+    cell.methods
+        .iter()
+        .filter(|method| changing.contains(&method.summary.name.as_str()))
+        .filter_map(paid)
+        .reduce(f64::max)
+        .or_else(|| cell.methods.iter().filter_map(paid).reduce(f64::max))
+}
+
+/// True if the ε of a method is not the same in all cells of a panel.
+fn changes(name: &str, panel: &[(usize, &Cell)]) -> bool {
+    let told: Vec<f64> = panel
+        .iter()
+        .filter_map(|(_, cell)| cell.method(name).and_then(paid))
+        .collect();
+    told.iter()
+        .any(|epsilon| (epsilon / told[0] - 1.0).abs() > 1e-9)
 }
 
 /// The first key along which the ε of a method changes while all others are held, and the methods
 /// whose ε does.
 fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)> {
-    let changes = |name: &str, panel: &[(usize, &Cell)]| {
-        let of = |cell: &Cell| {
-            cell.methods
-                .iter()
-                .find(|method| method.summary.name == name)
-                .and_then(paid)
-        };
-        let told: Vec<f64> = panel.iter().filter_map(|(_, cell)| of(cell)).collect();
-        told.iter()
-            .any(|epsilon| (epsilon / told[0] - 1.0).abs() > 1e-9)
-    };
     let varying = (0..index.axes.len()).filter(|axis| index.axes[*axis].varies());
     let found = varying.map(|axis| {
         let panels = panels(index, cells, axis);
@@ -175,44 +137,18 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
             .filter_map(paid)
             .collect::<Vec<_>>(),
     )?;
-    let names = methods(cells);
-    let looks = looks(index, cells);
     let panels = panels(index, cells, axis);
-    let point = |name: &str, cell: &Cell| {
-        let method = cell
-            .methods
-            .iter()
-            .find(|method| method.summary.name == name)?;
-        let x = paid(method).or_else(|| dearest(cell, &changing))?;
-        Some(Point::mean(x, method.summary.measure(measure)?.into()))
-    };
-    let chart = |(title, panel): &(String, Vec<(usize, &Cell)>)| {
-        let curve = |name: &&str| {
-            let points = panel
-                .iter()
-                .filter_map(|(_, cell)| point(name, cell))
-                .collect();
-            let class = looks.class(name);
-            let note = index.kept_by(name);
-            let mut curve = Curve {
-                class,
-                label: (*name).to_owned(),
-                note,
-                points,
-            };
-            logarithmic(&mut curve);
-            curve
-        };
-        let mut curves: Vec<Curve> = names.iter().map(curve).collect();
-        curves.retain(|curve| !curve.points.is_empty());
-        let title = if title.is_empty() {
-            "All methods"
-        } else {
-            title
-        };
-        scaled(title, "ε, logarithmic", &words(measure), curves)
-    };
-    let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
+    let mut charts: Vec<Chart> = Vec::new();
+    for (fixed, panel) in panels.iter().take(PANELS_MAX) {
+        let curves = curves(index, cells, panel, |name, _, cell| {
+            let method = cell.method(name)?;
+            let x = paid(method).or_else(|| dearest(cell, &changing))?;
+            let found = method.summary.measure(measure)?;
+            Some(Point::mean(x.ln(), found.into()))
+        });
+        let x_label = "ε, logarithmic";
+        charts.push(scaled(titled(fixed), x_label, &words(measure), curves));
+    }
     share_axis(&mut charts, &words(measure));
     Some(Picture {
         name: REGRET_EPSILON.to_owned(),
@@ -358,14 +294,15 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
             .flat_map(|(_, _, curves)| curves)
             .map(|curve| curve.method.as_str()),
     );
-    let chart = |name: &&str| {
+    let mut charts: Vec<Chart> = Vec::new();
+    for name in names {
         // A method that keeps the key has one curve.
         let kept = index.kept(name, main);
         let shown = by_value
             .iter()
             .take(if kept.is_some() { 1 } else { by_value.len() });
         let curves = shown.filter_map(|(hue, value, curves)| {
-            let curve = curves.iter().find(|curve| curve.method == *name)?;
+            let curve = curves.iter().find(|curve| curve.method == name)?;
             let label = format!("{} = {}", axis.short(), kept.as_ref().unwrap_or(value));
             Some(Curve {
                 class: RAMP[*hue],
@@ -374,9 +311,9 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
                 points: points(curve),
             })
         });
-        scaled(name, "round", measured(&index.trust), curves.collect())
-    };
-    let mut charts: Vec<Chart> = names.iter().map(chart).collect();
+        let y_label = measured(&index.trust);
+        charts.push(scaled(name, "round", y_label, curves.collect()));
+    }
     // A single point is no curve.
     charts.retain(|chart| chart.curves.iter().any(|curve| curve.points.len() > 1));
     let held = if fixed.is_empty() {

@@ -51,31 +51,31 @@ pub fn shown(index: &Index) -> Shown {
 fn rows(index: &Index, cells: &[Cell]) -> Vec<Vec<String>> {
     let varying = index.varying();
     let keys = varying.iter().map(|axis| index.axes[*axis].short());
-    let lead: Vec<&str> = keys
+    let head: Vec<&str> = keys
         .chain(["method", "protection", "runs in all"])
         .collect();
-    let row = |cell: &Cell, method: &Pooled| {
-        let name = &method.summary.name;
-        let value = |axis: &usize| match index.kept(name, *axis) {
-            Some(kept) => format!("{kept} (kept)"),
-            None => cell.values[*axis].clone(),
-        };
-        let own = [
-            name.clone(),
-            method.summary.guarantee.clone(),
-            method.runs.to_string(),
-        ];
-        varying.iter().map(value).chain(own).collect::<Vec<_>>()
-    };
-    let rows: Vec<(Vec<String>, &MethodSummary)> = cells
-        .iter()
-        .flat_map(|cell| {
-            cell.methods
-                .iter()
-                .map(move |method| (row(cell, method), &method.summary))
-        })
-        .collect();
-    reached(&lead, &rows)
+    let mut rows: Vec<(Vec<String>, &MethodSummary)> = Vec::new();
+    for cell in cells {
+        for method in &cell.methods {
+            rows.push((lead(index, &varying, cell, method), &method.summary));
+        }
+    }
+    reached(&head, &rows)
+}
+
+/// What a row says before its numbers: values of the keys, method, protection and runs.
+fn lead(index: &Index, varying: &[usize], cell: &Cell, method: &Pooled) -> Vec<String> {
+    let name = &method.summary.name;
+    let values = varying.iter().map(|axis| match index.kept(name, *axis) {
+        Some(kept) => format!("{kept} (kept)"),
+        None => cell.values[*axis].clone(),
+    });
+    let own = [
+        name.clone(),
+        method.summary.guarantee.clone(),
+        method.runs.to_string(),
+    ];
+    values.chain(own).collect()
 }
 
 fn remarks(index: &Index, cells: &[Cell]) -> Vec<String> {

@@ -1,0 +1,202 @@
+//! The methods of all runs that are to be done here: one by one, or side by side on a pool.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use sordino_core::math::Scalar;
+use sordino_experiment::progress::Progress;
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
+use sordino_experiment::world::Family;
+
+use super::super::contract::{DriverKind, Options};
+use super::super::jobs::{FirstFailure, first_error_or_all};
+use super::context::RunContext;
+use super::custom::Custom;
+use super::error::DriverError;
+use super::job::{Job, Place, run_seed};
+use super::remote::may_travel;
+use super::run::Surroundings;
+use super::together;
+
+/// Executes a scenario over these functions, with the methods that were handed in.
+///
+/// **Errors**: as [`run()`](super::run()).
+pub fn run_over(
+    scenario: &Scenario,
+    family: &dyn Family,
+    methods: &[(String, Custom)],
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Vec<MethodRun>, DriverError> {
+    if options.hub.is_some() {
+        may_travel(scenario)?;
+    }
+    match scenario.surrogate.scalar {
+        ScalarKind::F64 => run_in::<f64>(scenario, family, methods, options, progress),
+        ScalarKind::F32 => run_in::<f32>(scenario, family, methods, options, progress),
+    }
+}
+
+fn run_in<T: Scalar>(
+    scenario: &Scenario,
+    family: &dyn Family,
+    customs: &[(String, Custom)],
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Vec<MethodRun>, DriverError> {
+    let execution = Execution {
+        scenario,
+        family,
+        options,
+        job: Job::<T>::new(scenario, family, customs, options)?,
+        around: Surroundings {
+            progress,
+            journal: options.journal.as_deref(),
+            interval: options.interval,
+            stop: &options.stop,
+            failure: None,
+        },
+    };
+    let control = ::tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(DriverError::Runtime)?;
+    let results = match (options.hub.as_deref(), options.driver) {
+        (Some(hub), _) => control.block_on(execution.one_by_one(Place::Elsewhere(hub))),
+        (None, DriverKind::Lockstep) => control.block_on(execution.one_by_one(Place::Here)),
+        (None, DriverKind::Tokio) => {
+            let pool = &*options.pool()?;
+            control.block_on(execution.side_by_side(pool))
+        }
+    }?;
+    // The results, if they cover all jobs.
+    if results.len() == scenario.runs as usize * scenario.methods().count() {
+        Ok(results)
+    } else {
+        Err(DriverError::PartDone)
+    }
+}
+
+/// True if an execution was ended on request, or because another has failed.
+fn is_interruption(error: &DriverError) -> bool {
+    matches!(error, DriverError::Interrupted)
+}
+
+/// What is executed, over what, and with what.
+struct Execution<'e, T> {
+    scenario: &'e Scenario,
+    family: &'e dyn Family,
+    options: &'e Options,
+    job: Job<'e, T>,
+    around: Surroundings<'e>,
+}
+
+impl<T: Scalar> Execution<'_, T> {
+    /// The number of a run's first job among those of all runs.
+    fn first_job(&self, run: u32) -> u64 {
+        u64::from(run) * self.scenario.methods().count() as u64
+    }
+
+    /// The methods of a run that are to be done here.
+    fn methods(&self, run: u32) -> impl Iterator<Item = Method> {
+        let share = self.options.share;
+        self.scenario
+            .methods()
+            .zip(self.first_job(run)..)
+            .filter(move |(_, job)| share.is_none_or(|share| share.takes(*job)))
+            .map(|(method, _)| method)
+    }
+
+    /// The runs of which a method is to be done here.
+    fn runs(&self) -> impl Iterator<Item = u32> {
+        (0..self.scenario.runs).filter(|run| self.methods(*run).next().is_some())
+    }
+
+    /// What all methods of a run share.
+    ///
+    /// **Errors**: features that cannot be drawn.
+    fn run(&self, run: u32) -> Result<Vec<Arc<RunContext<T>>>, DriverError> {
+        let objective = self.family.realize(run_seed(self.scenario, run));
+        self.job.run(run, objective)
+    }
+
+    /// All methods of all runs, each after the other.
+    ///
+    /// **Errors**: the first.
+    async fn one_by_one(&self, place: Place<'_>) -> Result<Vec<MethodRun>, DriverError> {
+        let mut results = Vec::new();
+        for run in self.runs() {
+            let shared = self.run(run)?;
+            for method in self.methods(run) {
+                let ended = self.job.method(method, &shared, place, self.around);
+                results.push(ended.await?);
+            }
+        }
+        Ok(results)
+    }
+
+    /// All methods of all runs on a pool. Where one fails, those after it end early.
+    ///
+    /// **Errors**: the first in the order of the jobs.
+    async fn side_by_side(&self, pool: &ThreadPool) -> Result<Vec<MethodRun>, DriverError> {
+        let here = Place::Pool(pool, self.shards(pool.current_num_threads()));
+        let at_most = pool.current_num_threads() + 1;
+        let failure = FirstFailure::default();
+        let runs = self
+            .runs()
+            .map(|run| self.methods_of(run, here, at_most, &failure));
+        // Two runs at a time hide the end of one behind the beginning of the next; more would only
+        // hold memory.
+        let results = together::at_most(2, runs).await;
+        let results = first_error_or_all(results, is_interruption)?;
+        Ok(results.into_iter().flatten().collect())
+    }
+
+    /// Members of each method. Enough jobs keep the pool busy by themselves; otherwise one job is
+    /// cut into parts, small enough to even out.
+    fn shards(&self, threads: usize) -> u32 {
+        let jobs: usize = self.runs().map(|run| self.methods(run).count()).sum();
+        match self.options.shards {
+            Some(shards) => NonZeroU32::get(shards),
+            None if jobs >= 4 * threads => 1,
+            None => 4 * threads as u32,
+        }
+    }
+
+    /// All methods of one run, so many at a time.
+    ///
+    /// **Errors**: the first in the order of the jobs.
+    async fn methods_of(
+        &self,
+        run: u32,
+        here: Place<'_>,
+        at_most: usize,
+        failure: &FirstFailure,
+    ) -> Result<Vec<MethodRun>, DriverError> {
+        let first = self.first_job(run);
+        if self.beside(failure, first).ends_early() {
+            return Err(DriverError::Interrupted);
+        }
+        let shared = self.run(run).inspect_err(|_| failure.fail(first))?;
+        let shared = &shared;
+        let jobs = self.methods(run).zip(first..);
+        let jobs = jobs.map(|(method, place)| async move {
+            let around = self.beside(failure, place);
+            if around.ends_early() {
+                return Err(DriverError::Interrupted);
+            }
+            let ended = self.job.method(method, shared, here, around).await;
+            ended.inspect_err(|_| failure.fail(place))
+        });
+        first_error_or_all(together::at_most(at_most, jobs).await, is_interruption)
+    }
+
+    /// The surroundings of the job at this place among others that may fail.
+    fn beside<'s>(&'s self, failure: &'s FirstFailure, place: u64) -> Surroundings<'s> {
+        Surroundings {
+            failure: Some((failure, place)),
+            ..self.around
+        }
+    }
+}
