@@ -23,7 +23,7 @@ const CEILINGS: &[(&str, u64, u64)] = &[
     ("sim", 5, 1),
     ("sim/engine", 6, 1),
     ("sim/experiment", 3, 1),
-    ("sim/lab", 4, 12),
+    ("sim/lab", 4, 2),
     ("sim/papers", 6, 1),
     ("sim/report", 5, 1),
     ("tests", 3, 1),
