@@ -25,9 +25,13 @@ fn panics(who: &str, time: Option<f64>, ours: f64) {
     }
 }
 
+/// True if the workload was asked for, as all are where none is named.
+fn wants(wanted: &[String], name: &str) -> bool {
+    wanted.is_empty() || wanted.iter().any(|w| w == name)
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     let cpu = if cfg!(target_feature = "avx512f") {
         "native (AVX-512)"
     } else if cfg!(target_feature = "avx2") {
@@ -36,7 +40,7 @@ fn main() {
         "baseline of the target"
     };
     println!("target-cpu: {cpu}; medians of thread CPU time; x = time / sordino's");
-    if wants("w1") {
+    if wants(&wanted, "w1") {
         for (n, repetitions) in [(50, 41), (200, 21), (1000, 5)] {
             println!("W1 {n} points one by one, one prediction");
             let ours = ours::incremental(n, repetitions);
@@ -58,7 +62,7 @@ fn main() {
             );
         }
     }
-    if wants("w2") {
+    if wants(&wanted, "w2") {
         for n in [50, 200] {
             println!("W2 mean and variance at 10,000 points, n = {n}");
             let ours = ours::predict(n, 21);
@@ -76,7 +80,7 @@ fn main() {
             );
         }
     }
-    if wants("w3") {
+    if wants(&wanted, "w3") {
         println!("W3 50 steps of GP-UCB on 10,000 candidates");
         let ours = ours::optimise_candidates(21);
         line("sordino candidates", ours, ours.0);
@@ -85,7 +89,7 @@ fn main() {
         line("friedrich", peers::optimise_friedrich(3), ours.0);
         line("egobox-gp (own scaling)", peers::optimise_egobox(3), ours.0);
     }
-    if wants("w4") {
+    if wants(&wanted, "w4") {
         for m in [64, 100, 256] {
             println!("W4 200 x (update, draw) with {m} features");
             let ours = ours::weights(m, 21);
@@ -97,7 +101,7 @@ fn main() {
             );
         }
     }
-    if wants("w5") {
+    if wants(&wanted, "w5") {
         std::panic::set_hook(Box::new(|_| {}));
         for n in [50, 200] {
             println!("W5 one posterior function at 1,000 candidates, n = {n}");
@@ -113,7 +117,7 @@ fn main() {
             panics("egobox-gp sample_chol", peers::joint_egobox(n), ours.0);
         }
     }
-    if wants("engines") {
+    if wants(&wanted, "engines") {
         println!("One step of the finite-domain engine, whatever came before");
         for n in [100, 400, 1000] {
             println!("  N = {n:<5} {:>10.3} us", ours::finite_step(n, 11));

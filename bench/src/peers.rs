@@ -77,14 +77,16 @@ pub fn incremental_egobox(n: usize, repetitions: usize) -> (f64, f64) {
     })
 }
 
+/// A squared exponential of lengthscale 0.2 in two dimensions.
+fn k(a: &[f64], b: &[f64]) -> f64 {
+    let d = a[0] - b[0];
+    let e = a[1] - b[1];
+    (-(d * d + e * e) / 0.08).exp()
+}
+
 /// nalgebra's factor, grown by `insert_column`; solves for z at the end.
 pub fn incremental_nalgebra(n: usize, repetitions: usize) -> (f64, f64) {
     let (x, y) = data(n);
-    let k = |a: &[f64], b: &[f64]| {
-        let d = a[0] - b[0];
-        let e = a[1] - b[1];
-        (-(d * d + e * e) / 0.08).exp()
-    };
     median(repetitions, || {
         let mut factor = Cholesky::new(DMatrix::from_element(1, 1, 1.01)).unwrap();
         for i in 1..n {

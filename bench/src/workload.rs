@@ -78,16 +78,16 @@ pub fn features(m: usize) -> (Vec<Vec<f64>>, Vec<Vec<f64>>, Vec<f64>) {
         .collect();
     let (x, y) = data(200);
     let scale = (2.0 / m as f64).sqrt();
-    let row = |x: &[f64]| {
+    let rows = x.chunks(2).map(|x| {
         let angles = frequencies.iter().map(|w| w[0] * x[0] + w[1] * x[1]);
         angles
             .clone()
             .map(|a| scale * a.cos())
             .chain(angles.map(|a| scale * a.sin()))
             .collect()
-    };
+    });
     let normals = (0..200)
         .map(|_| (0..m).map(|_| stream.normal()).collect())
         .collect();
-    (x.chunks(2).map(row).collect(), normals, y)
+    (rows.collect(), normals, y)
 }

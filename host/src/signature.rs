@@ -80,11 +80,13 @@ pub enum KeyError {
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The bytes are not a key of the only kind that is used.
-    #[error("{path}: not a P-256 key in PKCS #8: {why}")]
+    /// The bytes are not a key of the kind that the file holds.
+    #[error("{path}: not {admissible}: {why}")]
     Key {
         /// Path of the file.
         path: String,
+        /// What it holds.
+        admissible: &'static str,
         /// What is wrong with it.
         why: String,
     },
@@ -94,6 +96,33 @@ pub enum KeyError {
     /// It cannot sign, or the system has no randomness.
     #[error("the key cannot sign")]
     Signature,
+}
+
+/// The bytes of a key that is its owner's alone, in the file at `path`; `make` makes it if there is
+/// no file.
+///
+/// **Errors**: [`KeyError::File`]; [`KeyError::Open`]; that of `make`.
+pub(crate) fn kept<K: AsRef<[u8]>>(
+    path: &Path,
+    bytes_max: u64,
+    make: impl FnOnce() -> Result<K, KeyError>,
+) -> Result<Vec<u8>, KeyError> {
+    match read_bounded(path, bytes_max) {
+        Err(error) if error.is_missing() => {
+            // Another process may be faster: then its key is the one.
+            create_privately(path, make()?.as_ref())?;
+            Ok(read_bounded(path, bytes_max)?)
+        }
+        found => {
+            let bytes = found?;
+            // A file whose mode cannot be read is not believed to be its owner's alone.
+            let mode = std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());
+            if mode & 0o077 != 0 {
+                return Err(KeyError::Open(path.display().to_string()));
+            }
+            Ok(bytes)
+        }
+    }
 }
 
 /// A key that signs.
@@ -123,30 +152,14 @@ impl SigningKey {
     ///
     /// **Errors**: [`KeyError`].
     pub fn open(path: &Path) -> Result<Self, KeyError> {
-        let bytes = match read_bounded(path, KEY_BYTES_MAX) {
-            Err(error) if error.is_missing() => {
-                let made = EcdsaKeyPair::generate_pkcs8(
-                    &ECDSA_P256_SHA256_ASN1_SIGNING,
-                    &SystemRandom::new(),
-                )
-                .map_err(|_| KeyError::Signature)?;
-                // Another process may be faster: then its key is the one.
-                create_privately(path, made.as_ref())?;
-                read_bounded(path, KEY_BYTES_MAX)?
-            }
-            found => {
-                let bytes = found?;
-                // A file whose mode cannot be read is not believed to be its owner's alone.
-                let mode =
-                    std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());
-                if mode & 0o077 != 0 {
-                    return Err(KeyError::Open(path.display().to_string()));
-                }
-                bytes
-            }
-        };
+        let bytes = kept(path, KEY_BYTES_MAX, || {
+            let random = SystemRandom::new();
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random)
+                .map_err(|_| KeyError::Signature)
+        })?;
         Self::from_pkcs8(&bytes).map_err(|why| KeyError::Key {
             path: path.display().to_string(),
+            admissible: "a P-256 key in PKCS #8",
             why: why.to_string(),
         })
     }

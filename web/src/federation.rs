@@ -248,15 +248,11 @@ impl Federation {
         );
         self.desk.leaves.clear();
         self.round += 1;
-        let regret = |(n, best): (u32, &f64)| {
-            world
-                .of(n)
-                .iter()
-                .copied()
-                .fold(f64::NEG_INFINITY, f64::max)
-                - best
-        };
-        Ok((0..).zip(&self.best).map(regret).sum::<f64>() / self.best.len() as f64)
+        let regrets = (0..).zip(&self.best).map(|(n, best)| {
+            let values = world.of(n).iter().copied();
+            values.fold(f64::NEG_INFINITY, f64::max) - best
+        });
+        Ok(regrets.sum::<f64>() / self.best.len() as f64)
     }
 }
 

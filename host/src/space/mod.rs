@@ -343,11 +343,13 @@ impl Parameter {
                         CHOICES,
                     );
                 }
-                match (1..choices.len()).find(|place| choices[..*place].contains(&choices[*place]))
+                // As tables and environment variables write them.
+                let written: Vec<String> = choices.iter().map(text_of).collect();
+                match (1..written.len()).find(|place| written[..*place].contains(&written[*place]))
                 {
                     Some(place) => self.refuse(
-                        format!("choices has {} twice", choices[place]),
-                        "different ones",
+                        format!("choices has {} twice", written[place]),
+                        "different ones, as a table writes them: a text \"1\" is a number 1 there",
                     ),
                     None => Ok(()),
                 }

@@ -39,6 +39,13 @@ impl Folder {
         resume: bool,
     ) -> Result<(Self, Search), CliError> {
         let shown = path.display();
+        // Before anything is made: a file of another search is refused.
+        let begun = match prior {
+            None => Search::new(head.clone()),
+            Some(file) => Search::guided(head.clone(), file),
+        };
+        let begun = begun.map_err(CliError::input)?;
+        let head = begun.head().clone();
         fs::create_dir_all(path).map_err(|error| failed(path, error))?;
         let lock = FolderLock::take(path).map_err(CliError::failure)?;
         let place = path.join(STORE);
@@ -55,12 +62,6 @@ impl Folder {
         if resume && text.is_empty() {
             note(&format!("{shown}: holds no search yet; one begins"));
         }
-        let begun = match prior {
-            None => Search::new(head.clone()),
-            Some(file) => Search::guided(head.clone(), file),
-        };
-        let begun = begun.map_err(CliError::input)?;
-        let head = begun.head().clone();
         let search = if text.is_empty() {
             begun
         } else {

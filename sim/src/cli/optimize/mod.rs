@@ -74,7 +74,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         begun::keep(named, file, &arguments.out)
     })?;
     begun::same_command(&arguments.command, search.len(), &arguments.out)?;
-    prior.iter().for_each(told_of_prior);
+    prior
+        .iter()
+        .for_each(|prior| told_of_prior(prior, file.value.as_deref()));
     let wanted = wanted(arguments, &search);
     let mut course = Course {
         arguments,
@@ -116,8 +118,8 @@ fn told_of(file: &SpaceFile) {
     }
 }
 
-/// Says what the search begins with, and what of it.
-fn told_of_prior(file: &PriorFile) {
+/// Says what the search begins with, and what of it; `value` is what the space file calls its value.
+fn told_of_prior(file: &PriorFile, value: Option<&str>) {
     let label = &file.label;
     let read = match Reading::of(Some(label.self_test)) {
         Reading::Trusted => "the search begins with it",
@@ -128,6 +130,13 @@ fn told_of_prior(file: &PriorFile) {
         "prior file: {} contributors of {}; {read}",
         label.contributors, label.dataset
     ));
+    if let (Some(theirs), Some(own)) = (&label.value, value)
+        && theirs != own
+    {
+        note(&format!(
+            "prior file: of values named `{theirs}`, and the space file's are named `{own}`: that they are the same, only you know"
+        ));
+    }
     if label.simulated {
         note(
             "prior file: of a simulation, whose noise can be predicted: it protects none of its contributors, whatever its ε",

@@ -17,8 +17,17 @@ const COLUMNS: [&str; 2] = ["study", "value"];
 /// Reads the studies of a CSV file with the columns `study`, one for each parameter, and `value`;
 /// studies in the order in which they are met.
 ///
-/// **Errors**: one line with file, line, column, what was found and what is admissible.
+/// **Errors**: one line with file, line, column, what was found and what is admissible; a parameter
+/// with the name of another column.
 pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
+    let parameters = space.parameters();
+    if let Some(taken) = parameters.iter().find(|p| COLUMNS.contains(&&*p.name)) {
+        let what = format!(
+            ": a parameter is named `{}`, as a column beside the parameters is; admissible: another name",
+            taken.name
+        );
+        return Err(refused(path, &what));
+    }
     let bytes =
         read_bounded(path, BYTES_MAX).map_err(|error| refused(path, &format!(": {error}")))?;
     let mut reader = csv::ReaderBuilder::new()
@@ -180,6 +189,17 @@ mod tests {
             [(vec![0.0, 0.5], 1.0), (vec![2.0, 1.0], 3.0)]
         );
         assert_eq!(studies[1].values, [(vec![1.0, 0.25], 2.0)]);
+    }
+
+    #[test]
+    fn a_parameter_has_no_name_of_another_column() {
+        let space = "[parameters.study]\nlow = 0\nhigh = 1\n";
+        let space = SpaceFile::parse("s", space).unwrap().space;
+        let path = std::env::temp_dir().join(format!("sordino-study-{}.csv", std::process::id()));
+        std::fs::write(&path, "study,value\n0.5,1\n").unwrap();
+        let said = read(&path, &space).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(said.contains("a parameter is named `study`"), "{said}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::source::{shipped, sources};
 /// when they were last counted, rounded up. The aim is 6 and 3, and whoever lowers a figure lowers
 /// its ceiling.
 const CEILINGS: &[(&str, u64, u64)] = &[
-    ("bench", 36, 7),
+    ("bench", 36, 2),
     ("capi", 10, 3),
     ("cluster", 3, 2),
     ("core", 12, 3),
@@ -27,7 +27,7 @@ const CEILINGS: &[(&str, u64, u64)] = &[
     ("sim/papers", 6, 1),
     ("sim/report", 5, 1),
     ("tests", 3, 1),
-    ("web", 4, 4),
+    ("web", 4, 3),
     ("xtask", 5, 2),
 ];
 
