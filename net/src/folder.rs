@@ -49,6 +49,8 @@ const STATE_BYTES_MAX: u64 = 16 << 20;
 
 /// What the file of the open round is called in its first line.
 const ROUND: &str = "round";
+/// The round that is open.
+const OPEN_ROUND: &str = "round.bin";
 /// When the last frame was announced first, in seconds since 1970.
 const LAST: &str = "last";
 /// The file of a campaign's releases.
@@ -98,9 +100,11 @@ pub enum FolderError {
     /// A file of a newer program.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// `round.bin` does not decode.
-    #[error("round.bin: {what}")]
-    Round {
+    /// A file of the server's is not as it writes it.
+    #[error("{file}: {what}")]
+    Damaged {
+        /// Name of the file.
+        file: &'static str,
         /// What is wrong with it.
         what: String,
     },
@@ -123,8 +127,11 @@ pub enum FolderError {
 
 impl FolderError {
     /// What of the open round does not decode.
-    fn round(what: impl Into<String>) -> Self {
-        FolderError::Round { what: what.into() }
+    fn round(what: impl ToString) -> Self {
+        FolderError::Damaged {
+            file: OPEN_ROUND,
+            what: what.to_string(),
+        }
     }
 }
 
@@ -192,7 +199,7 @@ impl Folder {
             write_privately(&file, &terms.to_stored()?)?;
         }
         // No frame was sealed and nobody was told a key yet.
-        if !path.join("round.bin").exists() {
+        if !path.join(OPEN_ROUND).exists() {
             Keys::begin(path)?;
         }
         let folder = Folder::open(path)?;
@@ -280,18 +287,17 @@ impl Folder {
         open: &Open<&ServerState, K>,
         frame: &[u8],
     ) -> Result<(), FolderError> {
-        let open =
-            serde_json::to_vec(open).map_err(|error| FolderError::round(error.to_string()))?;
+        let open = serde_json::to_vec(open).map_err(FolderError::round)?;
         let mut bytes = stored::with_version(ROUND, &open);
         bytes.push(b'\n');
         bytes.extend_from_slice(frame);
-        Ok(write_privately(&self.path.join("round.bin"), &bytes)?)
+        Ok(write_privately(&self.path.join(OPEN_ROUND), &bytes)?)
     }
 
     /// How long ago the last frame was announced first; writes down that it is now, if it was not
     /// yet.
     ///
-    /// **Errors**: [`FolderError::File`], [`FolderError::Round`] if the file is not a number.
+    /// **Errors**: [`FolderError::File`], [`FolderError::Damaged`] if the file is not a number.
     pub fn since_the_last(&self) -> Result<Duration, FolderError> {
         let path = self.path.join(LAST);
         let now = SystemTime::now();
@@ -300,8 +306,9 @@ impl Folder {
             .unwrap_or_default();
         match read_text(&path, 1 << 10) {
             Ok(text) => {
-                let seconds = text.trim().parse().map_err(|_| {
-                    FolderError::round(format!("{LAST}: seconds since 1970 are expected"))
+                let seconds = text.trim().parse().map_err(|_| FolderError::Damaged {
+                    file: LAST,
+                    what: "admissible: seconds since 1970".to_owned(),
                 })?;
                 // A clock that was put back says nothing.
                 Ok(now.saturating_sub(Duration::from_secs(seconds)))
@@ -350,7 +357,7 @@ impl Folder {
     /// **Errors**: [`FolderError`].
     pub fn found<K: DeserializeOwned>(&self) -> Result<Option<Found<K>>, FolderError> {
         let bytes = match read_bounded(
-            &self.path.join("round.bin"),
+            &self.path.join(OPEN_ROUND),
             FRAME_BYTES_MAX + STATE_BYTES_MAX,
         ) {
             Ok(bytes) => bytes,
@@ -362,8 +369,8 @@ impl Folder {
             .iter()
             .position(|byte| *byte == b'\n')
             .ok_or_else(|| FolderError::round("has no first line"))?;
-        let open: Open<ServerState, K> = serde_json::from_slice(&bytes[..end])
-            .map_err(|error| FolderError::round(error.to_string()))?;
+        let open: Open<ServerState, K> =
+            serde_json::from_slice(&bytes[..end]).map_err(FolderError::round)?;
         let frame = Bytes::copy_from_slice(&bytes[end + 1..]);
         let mut frames = Vec::new();
         for round in 0..open.round {
