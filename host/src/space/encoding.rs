@@ -10,7 +10,7 @@ use sordino_core::space::Space;
 /// no two choices are nearer to each other than others.
 ///
 /// ```
-/// use sordino_core::space::Space;
+/// use sordino_core::space::{Axis, Space};
 /// use sordino_host::space::Encoding;
 ///
 /// let encoding = Encoding::new(&Space::new(&[Axis::real(0.0, 10.0), Axis::category(3)])?);
