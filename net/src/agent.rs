@@ -22,7 +22,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
+use sordino_core::federated::exchange::{
+    AgentExchange, FrameError, Heard, Millis, Reply, Seal, Want,
+};
 use sordino_core::federated::{Frame, Member, Next, ServerError};
 use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
@@ -356,6 +358,9 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 Want::Give(header) => {
                     let frame = self.answer(header)?;
                     let reply = link.give(header.round, header.agent, frame).await;
+                    if matches!(reply, Ok(Reply::Over)) {
+                        self.says_late(header.round);
+                    }
                     reply.map(|reply| self.exchange.told(header.round, reply, self.now()))
                 }
             };

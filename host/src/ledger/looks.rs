@@ -107,15 +107,16 @@ pub(super) fn alike(name: &str) -> Option<char> {
     if let Some(other) = name.chars().find(|c| within(OTHER_FORMS, *c)) {
         return Some(other);
     }
-    let mut letters = name.chars().filter_map(|c| Some((c, alphabet_of(c)?)));
-    let (first, alphabet) = letters.next()?;
-    let stranger = letters
-        .find(|(_, other)| *other != alphabet)
-        .map(|(c, _)| c);
-    stranger.or_else(|| {
-        let mut letters = name.chars().filter(|c| alphabet_of(*c).is_some());
-        (alphabet > 0 && letters.all(looks_latin)).then_some(first)
-    })
+    let letters: Vec<_> = name
+        .chars()
+        .filter_map(|c| Some((c, alphabet_of(c)?)))
+        .collect();
+    let (_, alphabet) = letters.first()?;
+    let is_mixed = letters.iter().any(|(_, other)| other != alphabet);
+    let is_disguised = is_mixed || letters.iter().all(|(c, _)| looks_latin(*c));
+    // Where one of two alphabets is Latin, the letters of the other are the strangers.
+    let stranger = letters.iter().find(|(_, alphabet)| *alphabet > 0);
+    stranger.filter(|_| is_disguised).map(|(c, _)| *c)
 }
 
 #[cfg(test)]
@@ -128,6 +129,8 @@ mod tests {
             // Cyrillic а in a Latin word, a word of Cyrillic letters that reads "сосо", Greek
             // omicron.
             ("p\u{430}tients", '\u{430}'),
+            // The first letter is the stranger.
+            ("\u{455}tudies", '\u{455}'),
             ("\u{441}\u{43e}\u{441}\u{43e}", '\u{441}'),
             ("ward \u{3bf}ne", '\u{3bf}'),
             // Zero width space and joiner, soft hyphen, the sign that turns the direction, an

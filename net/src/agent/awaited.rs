@@ -40,6 +40,11 @@ pub enum Awaited {
         /// The ε that it accepts.
         epsilon_max: f64,
     },
+    /// Nothing: the round was over when its contribution arrived.
+    Late {
+        /// The round that was over.
+        round: u32,
+    },
     /// Other agents, where a round may close early.
     Agents {
         /// The round that is open.
@@ -98,6 +103,11 @@ impl fmt::Display for Awaited {
                 "ε = {epsilon_max} admits no further contribution after {given}: from round {round} on it contributes nothing, and \
                  goes on with what others share"
             ),
+            Awaited::Late { round } => write!(
+                f,
+                "round {round} was over when its contribution arrived: unless it had arrived before, no release contains it; it is \
+                 counted as sent all the same"
+            ),
             Awaited::Agents {
                 round,
                 joined,
@@ -131,7 +141,9 @@ impl Awaited {
     fn is_as(&self, other: &Awaited) -> bool {
         match (self, other) {
             (Awaited::Server { .. }, Awaited::Server { .. }) => true,
-            (Awaited::Begin { .. } | Awaited::Spent { .. }, _) => self == other,
+            (Awaited::Begin { .. } | Awaited::Spent { .. } | Awaited::Late { .. }, _) => {
+                self == other
+            }
             (
                 Awaited::Agents { round, joined, .. },
                 Awaited::Agents {

@@ -21,6 +21,13 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         }
     }
 
+    /// Tells that a contribution arrived when its round was over.
+    pub(super) fn says_late(&mut self, round: u32) {
+        if let (true, Some(teller)) = (self.given.contains(&round), &mut self.teller) {
+            teller.say(Awaited::Late { round });
+        }
+    }
+
     /// Whether a contribution to this release fits what this agent admits.
     pub(super) fn affords(&self, release: u32) -> Result<bool, AgentEnd> {
         let Some(epsilon_max) = self.epsilon_max else {

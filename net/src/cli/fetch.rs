@@ -117,7 +117,7 @@ pub fn execute(arguments: &Fetch) -> Result<(), CliError> {
     }
     file.save(&arguments.out).map_err(CliError::failure)?;
     note(&format!(
-        "{}: SHA-256 {}, signed by {signer}",
+        "{}: digest {} of label and numbers, signed by {signer}",
         arguments.out.display(),
         file.digest()
     ));

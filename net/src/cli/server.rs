@@ -17,7 +17,7 @@ use sordino_experiment::scenario::{Scenario, method};
 use sordino_experiment::text::significant;
 use sordino_host::entropy;
 use sordino_host::files::{create_folders_privately, read_text, write_privately};
-use sordino_host::ledger::CounterPlace;
+use sordino_host::ledger::{CounterPlace, LedgerError};
 
 use super::campaign::{self, Campaign};
 use super::common;
@@ -31,7 +31,7 @@ use crate::identity::io_at;
 use crate::invitation::Invitation;
 use crate::progress::note;
 use crate::serve::leader::KnownHelper;
-use crate::serve::{self, Begin, Serving};
+use crate::serve::{self, Begin, ServeError, Serving};
 use crate::shares::{self, MaskKey};
 use crate::terms::Terms;
 
@@ -187,11 +187,21 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else {
         return Ok(());
     };
-    ended.map_err(CliError::failure)?;
+    ended.map_err(failed)?;
     print(&format!(
         "{}done; sordino replay {path} checks it\n",
         written(&folder)
     ))
+}
+
+/// Why a server ended, and what helps where the name of its data set is another folder's.
+fn failed(error: ServeError) -> CliError {
+    match error {
+        ServeError::Ledger(error @ LedgerError::OtherLedger { .. }) => CliError::failure(format!(
+            "{error}; if these are other data, --data-name gives them a name of their own"
+        )),
+        error => CliError::failure(error),
+    }
 }
 
 /// Where a campaign's file is, and what it is for; nothing of other methods.

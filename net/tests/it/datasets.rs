@@ -388,6 +388,33 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
     });
 }
 
+/// Ten measurements of a second each, in a round of five: no release has them, and the site is told
+/// so.
+#[test]
+fn a_site_whose_contribution_came_too_late_is_told() {
+    bounded(|| {
+        let federation = campaign("dataset-late", 2, &["--deadline", "5s", "--linger", "30s"]);
+        let counts = Place::new("dataset-late-counts");
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let sites = [0, 1].map(|slot| {
+            let invitation = &invitations[slot];
+            let mut arguments = site(&federation, invitation, &counts, &[]);
+            for word in &mut arguments {
+                if slot == 1 && word.starts_with("echo ") {
+                    word.insert_str(0, "sleep 1; ");
+                }
+            }
+            begun(&federation, invitation, &arguments)
+        });
+        let told = ended(sites.into());
+        let late = "round 0 was over when its contribution arrived";
+        assert!(told[1].contains(late), "{}", told[1]);
+        assert!(!told[0].contains("was over"), "{}", told[0]);
+        assert!(server.ended().success(), "{}", federation.heard());
+    });
+}
+
 /// The lines of `invite` with these options.
 fn invited(federation: &Federation, more: &[&str]) -> String {
     let folder = federation.place.server().display().to_string();

@@ -92,7 +92,7 @@ fn facts(file: &PriorFile, dim: usize) -> Vec<String> {
     let label = &file.label;
     let mut lines = vec![
         format!(
-            "A prior file of {} contributors; SHA-256 {}",
+            "A prior file of {} contributors; digest {}",
             label.contributors,
             file.digest()
         ),

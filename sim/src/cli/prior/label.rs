@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use sordino_core::federated::shares::Trust;
 use sordino_experiment::files::write_atomically;
+use sordino_experiment::progress::log::note;
 use sordino_experiment::text::{percent_at_most, significant, significant_up};
 use sordino_host::prior::label::best_guess;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
@@ -50,6 +51,7 @@ fn fingerprint(text: &str) -> Result<Fingerprint, String> {
 /// Prints the label.
 pub fn show(arguments: &Show) -> Result<(), CliError> {
     let file = arguments.of.load()?;
+    told_of_delta(&file);
     if let Some(path) = &arguments.out {
         if path.extension().is_none_or(|extension| extension != "svg") {
             return Err(CliError::input(format!(
@@ -72,6 +74,7 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     let file = arguments.of.load()?;
     // Whether the numbers are a posterior is found out by a reader.
     worth(&file).map_err(CliError::input)?;
+    told_of_delta(&file);
     let signer = signed_by(&file, arguments.key)?;
     let digest = file.digest();
     let epsilon = significant_up(file.label.epsilon, 4);
@@ -85,7 +88,22 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
             "its noise multipliers cost no more than the label says, ε {epsilon} at δ = {delta}"
         ),
     };
-    print(&format!("whole: SHA-256 {digest}\n{costs}\n{signer}\n"))
+    print(&format!(
+        "whole: digest {digest} of label and numbers\n{costs}\n{signer}\n"
+    ))
+}
+
+/// Says where a δ is larger than `publish` takes: a tenth of a chance that somebody's data are
+/// shown whole.
+fn told_of_delta(file: &PriorFile) {
+    let label = &file.label;
+    if !label.simulated && label.delta * 10.0 * f64::from(label.contributors) > 1.0 {
+        note(&format!(
+            "δ = {} is more than a tenth of 1 by {} contributors, which `publish` refuses: ε says little beside it",
+            significant(label.delta, 3),
+            label.contributors
+        ));
+    }
 }
 
 /// Who signed a file, in words, or that it was not who was asked for.
