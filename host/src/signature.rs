@@ -85,7 +85,7 @@ pub enum KeyError {
     Key {
         /// Path of the file.
         path: String,
-        /// What it holds.
+        /// What the file is to hold.
         admissible: &'static str,
         /// What is wrong with it.
         why: String,
