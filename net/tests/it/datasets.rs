@@ -388,12 +388,12 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
     });
 }
 
-/// Ten measurements of a second each, in a round of five: no release has them, and the site is told
+/// Ten measurements of two seconds each, in a round of ten: no release has them, and the site is told
 /// so.
 #[test]
 fn a_site_whose_contribution_came_too_late_is_told() {
     bounded(|| {
-        let federation = campaign("dataset-late", 2, &["--deadline", "5s", "--linger", "30s"]);
+        let federation = campaign("dataset-late", 2, &["--deadline", "10s", "--linger", "30s"]);
         let counts = Place::new("dataset-late-counts");
         let server = federation.serve();
         let invitations = federation.invite();
@@ -402,7 +402,7 @@ fn a_site_whose_contribution_came_too_late_is_told() {
             let mut arguments = site(&federation, invitation, &counts, &[]);
             for word in &mut arguments {
                 if slot == 1 && word.starts_with("echo ") {
-                    word.insert_str(0, "sleep 1; ");
+                    word.insert_str(0, "sleep 2; ");
                 }
             }
             begun(&federation, invitation, &arguments)
