@@ -71,7 +71,7 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
         if options.stop.load(Ordering::Relaxed) || failure.is_before(place) {
             return Err(ModelError::Interrupted);
         }
-        let result = work(job).inspect_err(|_| failure.fail(place))?;
+        let result = work(job)?;
         journal.map_or(Ok(()), |journal| journal.finish(&part, &result))?;
         progress.job(&format!("run {}, {name}", run + 1));
         Ok(Some(result))
@@ -81,7 +81,7 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
         jobs.par_iter()
             .with_max_len(1)
             .enumerate()
-            .map(one)
+            .map(|(place, job)| one((place, job)).inspect_err(|_| failure.fail(place as u64)))
             .collect()
     });
     let is_interruption = |error: &ModelError| matches!(error, ModelError::Interrupted);
