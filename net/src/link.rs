@@ -198,67 +198,38 @@ impl Link {
         Ok(answered)
     }
 
-    /// The terms, as they are published.
-    ///
-    /// **Errors**: [`LinkError`].
-    pub async fn terms(&mut self) -> Result<Bytes, LinkError> {
-        let path = format!("/v1/{}/agreement", self.run);
+    /// What lies at this place of the federation, at most so many bytes of it.
+    async fn fetched(&mut self, place: &str, body_max: usize) -> Result<Bytes, LinkError> {
+        let path = format!("/v1/{}/{place}", self.run);
         let answered = self
-            .request(
-                Method::GET,
-                &path,
-                HeaderMap::new(),
-                Bytes::new(),
-                TERMS_BYTES_MAX as usize,
-            )
+            .request(Method::GET, &path, HeaderMap::new(), Bytes::new(), body_max)
             .await?;
         if answered.status == StatusCode::OK {
             Ok(answered.body)
         } else {
             Err(status(&answered))
         }
+    }
+
+    /// The terms, as they are published.
+    ///
+    /// **Errors**: [`LinkError`].
+    pub async fn terms(&mut self) -> Result<Bytes, LinkError> {
+        self.fetched("agreement", TERMS_BYTES_MAX as usize).await
     }
 
     /// The file of a campaign's releases so far, which anybody may have.
     ///
     /// **Errors**: [`LinkError`]; 404 before the first release.
     pub async fn file(&mut self) -> Result<Bytes, LinkError> {
-        let path = format!("/v1/{}/{PRIOR}", self.run);
-        let answered = self
-            .request(
-                Method::GET,
-                &path,
-                HeaderMap::new(),
-                Bytes::new(),
-                FILE_BYTES_MAX as usize,
-            )
-            .await?;
-        if answered.status == StatusCode::OK {
-            Ok(answered.body)
-        } else {
-            Err(status(&answered))
-        }
+        self.fetched(PRIOR, FILE_BYTES_MAX as usize).await
     }
 
     /// The numbers of that file in a frame of the kind `Prior`, for devices; anybody may have them.
     ///
     /// **Errors**: [`LinkError`]; 404 before the first release.
     pub async fn numbers(&mut self) -> Result<Bytes, LinkError> {
-        let path = format!("/v1/{}/prior.frame", self.run);
-        let answered = self
-            .request(
-                Method::GET,
-                &path,
-                HeaderMap::new(),
-                Bytes::new(),
-                FILE_BYTES_MAX as usize,
-            )
-            .await?;
-        if answered.status == StatusCode::OK {
-            Ok(answered.body)
-        } else {
-            Err(status(&answered))
-        }
+        self.fetched("prior.frame", FILE_BYTES_MAX as usize).await
     }
 
     /// What the release of this round of a campaign is made with, a frame, while it is open;
@@ -266,21 +237,8 @@ impl Link {
     ///
     /// **Errors**: [`LinkError`]; 404 of another round.
     pub async fn opening(&mut self, round: u32, frame_max: usize) -> Result<Bytes, LinkError> {
-        let path = format!("/v1/{}/rounds/{round}/opening", self.run);
-        let answered = self
-            .request(
-                Method::GET,
-                &path,
-                HeaderMap::new(),
-                Bytes::new(),
-                frame_max,
-            )
-            .await?;
-        if answered.status == StatusCode::OK {
-            Ok(answered.body)
-        } else {
-            Err(status(&answered))
-        }
+        self.fetched(&format!("rounds/{round}/opening"), frame_max)
+            .await
     }
 
     /// Shows the token of an invitation. An agent with a certificate shows none; it learns whether

@@ -190,11 +190,7 @@ impl<T: Scalar> Federated for MethodContext<T> {
                     .candidate,
             );
         }
-        let share = if self.collects(round) && server.open()? {
-            Some(server.share()?)
-        } else {
-            None
-        };
+        let share = host::opened(server, self.collects(round))?;
         Ok(Order {
             round,
             broadcast,
@@ -213,19 +209,11 @@ impl<T: Scalar> Federated for MethodContext<T> {
         if !self.collects(round) {
             return Ok(None);
         }
-        host::merge(server, partials)?;
-        let counters = server.close()?;
-        Ok(server.broadcast().map(|vectors| (vectors, counters)))
+        host::close(server, partials)
     }
 
     fn store(&self, server: &mut ServerHost<T>) -> Result<impl Serialize, DriverError> {
-        let vectors = server.broadcast().unwrap_or_default();
-        let mut broadcast = vec![0; vectors.len() * T::BYTES];
-        broadcast
-            .chunks_exact_mut(T::BYTES)
-            .zip(vectors)
-            .for_each(|(bytes, x)| x.write_le(bytes));
-        Ok((server.store()?, broadcast))
+        host::stored(server)
     }
 
     fn spent(&self, server: &ServerHost<T>) -> Stage {

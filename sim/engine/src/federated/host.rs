@@ -2,7 +2,10 @@
 //! says so.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use serde::Serialize;
+use sordino_core::federated::{Share, Wiped};
 use sordino_core::math::Scalar;
 use sordino_experiment::progress::Stage;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
@@ -11,6 +14,7 @@ use sordino_host::server::{Hosted, SimulatedSources};
 use super::collective::Partial;
 use super::context::MethodContext;
 use super::error::DriverError;
+use super::run::Released;
 
 /// The server of one simulated federation.
 pub type ServerHost<T> = sordino_host::server::ServerHost<T, SimulatedSources>;
@@ -29,6 +33,49 @@ pub fn merge<T: Scalar, M: Hosted<T>>(
         server.merge(collected)?;
     }
     Ok(())
+}
+
+/// What agents need to share in the release of a round that `collects`; nothing if it does not, or
+/// if the budget refuses its release.
+///
+/// **Errors**: a ledger that cannot be kept.
+pub fn opened<T: Scalar>(
+    server: &mut ServerHost<T>,
+    collects: bool,
+) -> Result<Option<Arc<Share<Wiped<u8>>>>, DriverError> {
+    Ok(if collects && server.open()? {
+        Some(server.share()?)
+    } else {
+        None
+    })
+}
+
+/// Closes the release of a round with what the members of a collective collected: the numbers that
+/// it publishes, and its counters.
+///
+/// **Errors**: those of [`merge`]; a ledger that cannot be kept.
+pub fn close<'s, T: Scalar>(
+    server: &'s mut ServerHost<T>,
+    partials: &[Partial],
+) -> Result<Released<'s, T>, DriverError> {
+    merge(server, partials)?;
+    let counters = server.close()?;
+    Ok(server.broadcast().map(|numbers| (numbers, counters)))
+}
+
+/// What a server goes on with, and the bytes of what it published last.
+///
+/// **Errors**: a ledger that cannot be kept.
+pub fn stored<T: Scalar>(
+    server: &mut ServerHost<T>,
+) -> Result<impl Serialize, DriverError> {
+    let numbers = server.broadcast().unwrap_or_default();
+    let mut bytes = vec![0; numbers.len() * T::BYTES];
+    bytes
+        .chunks_exact_mut(T::BYTES)
+        .zip(numbers)
+        .for_each(|(bytes, x)| x.write_le(bytes));
+    Ok((server.store()?, bytes))
 }
 
 /// The ledger of one method with the budget of its scenario, in memory if there is no path.

@@ -59,11 +59,7 @@ impl<T: Scalar> Federated for VoteContext<T> {
         let maximum = shares
             .as_deref()
             .map(|shares| self.voter.winner(&self.ground, &wide(shares)));
-        let share = if self.collects(round) && server.open()? {
-            Some(server.share()?)
-        } else {
-            None
-        };
+        let share = host::opened(server, self.collects(round))?;
         // The winner is public, and all that an agent here needs of the shares; an agent on a
         // network finds it by itself.
         Ok(Order {
@@ -84,19 +80,11 @@ impl<T: Scalar> Federated for VoteContext<T> {
         if !self.collects(round) {
             return Ok(None);
         }
-        host::merge(server, partials)?;
-        let counters = server.close()?;
-        Ok(server.broadcast().map(|shares| (shares, counters)))
+        host::close(server, partials)
     }
 
     fn store(&self, server: &mut ServerHost<T>) -> Result<impl Serialize, DriverError> {
-        let shares = server.broadcast().unwrap_or_default();
-        let mut stored = vec![0; shares.len() * T::BYTES];
-        stored
-            .chunks_exact_mut(T::BYTES)
-            .zip(shares)
-            .for_each(|(bytes, x)| x.write_le(bytes));
-        Ok((server.store()?, stored))
+        host::stored(server)
     }
 
     fn spent(&self, server: &ServerHost<T>) -> Stage {
