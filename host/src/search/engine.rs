@@ -46,15 +46,16 @@ pub fn scramble(seed: u64) -> u32 {
     (seed ^ (seed >> 32)) as u32
 }
 
-/// Questions of the sequence that fills the space, before any is chosen.
-fn initial_points(space: &Space) -> u32 {
-    2 * space.searched().count() as u32 + 2
+/// Values with which a search over so many parameters begins to choose: before that, its questions
+/// fill the space.
+pub fn initial_points(parameters: usize) -> u32 {
+    2 * parameters as u32 + 2
 }
 
 /// The optimizer before the first value.
 fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, OptimizerError> {
     let settings = Settings {
-        initial_points: initial_points(space),
+        initial_points: initial_points(space.searched().count()),
         seed: scramble(seed),
         ..Settings::default()
     };
@@ -214,7 +215,7 @@ impl Engine {
         if let Some(list) = &self.candidates {
             return Ok(self.best_among(&mut believer, list)?);
         }
-        if number < initial_points(&self.space) {
+        if number < initial_points(self.space.searched().count()) {
             let first = (number..)
                 .take(1000)
                 .map(|index| self.filling(index, given))

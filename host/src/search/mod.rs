@@ -44,7 +44,7 @@ mod error;
 mod listed;
 
 use engine::Engine;
-pub use engine::{Estimate, scramble};
+pub use engine::{Estimate, initial_points, scramble};
 pub use error::{CAPACITY_MAX, SearchError, VALUE_MAX};
 pub use listed::Listed;
 

@@ -389,6 +389,38 @@ fn losses_of_a_table_are_minimised() {
             .unwrap()
             .contains("misled")
     );
+    // Where nothing is released, agents of a campaign ask what agents alone ask, whatever their
+    // inputs are, from three first points on; and that differs from run to run.
+    let asked = |epsilon_max: &str, out: &str| -> Vec<Vec<String>> {
+        let settings = [
+            "federation.initial_points=3",
+            "federation.rounds=9",
+            epsilon_max,
+        ];
+        let words = ["run", "t.toml", "--data", "t.csv", "--out", out];
+        done(&folder, &with(&words, &settings));
+        let rows = std::fs::read_to_string(folder.join(out).join("observations.csv")).unwrap();
+        let mut names = rows.lines().next().unwrap().split(',');
+        let [run, method, source, candidate] = ["run", "method", "source", "candidate"]
+            .map(|wanted| names.clone().position(|name| name == wanted).unwrap());
+        assert!(names.any(|name| name == "candidate"));
+        let of = |wanted: [&str; 2]| -> Vec<String> {
+            let rows = rows.lines().map(|row| row.split(',').collect::<Vec<_>>());
+            rows.filter(|row| [row[run], row[method]] == wanted && row[source] != "initial")
+                .map(|row| row[candidate].to_owned())
+                .collect()
+        };
+        ["alone", "campaign"]
+            .into_iter()
+            .flat_map(|method| ["0", "1"].map(|run| of([run, method])))
+            .collect()
+    };
+    let same = asked("privacy.max_epsilon=0.00001", "none");
+    assert!(same[0].len() == 270 && same[..2] == same[2..], "{same:?}");
+    assert_ne!(same[0], same[1]);
+    // Negative control: a file is heard.
+    let other = asked("privacy.max_epsilon=100", "some");
+    assert!(other[..2] == same[..2] && other[2..] != same[2..]);
 }
 
 #[test]

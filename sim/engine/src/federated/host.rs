@@ -66,9 +66,7 @@ pub fn close<'s, T: Scalar>(
 /// What a server goes on with, and the bytes of what it published last.
 ///
 /// **Errors**: a ledger that cannot be kept.
-pub fn stored<T: Scalar>(
-    server: &mut ServerHost<T>,
-) -> Result<impl Serialize, DriverError> {
+pub fn stored<T: Scalar>(server: &mut ServerHost<T>) -> Result<impl Serialize, DriverError> {
     let numbers = server.broadcast().unwrap_or_default();
     let mut bytes = vec![0; numbers.len() * T::BYTES];
     bytes

@@ -2,8 +2,10 @@
 //! shared; and what an agent can do without anybody.
 //!
 //! **`alone`**: every agent asks core's plain [`Optimizer`], over the scenario's candidates. It
-//! knows the box and its own values: scale, lengthscales and noise are fitted to these, and no
-//! constant of the scenario is used. What sharing is worth is told against it.
+//! knows what its inputs are and its own values: scale, lengthscales and noise are fitted to these,
+//! and no constant of the scenario is used. What sharing is worth is told against it, so it asks
+//! what a site of a `campaign` asks that has no file: the same coordinates, the same seed, the same
+//! number of points before the model is asked.
 //!
 //! **`random`**: every agent draws its queries uniformly from the candidates. Nothing leaves it.
 //!
@@ -31,15 +33,17 @@ use sordino_core::math::Scalar;
 use sordino_core::optimizer::{self, CANDIDATES_MAX, Optimizer, OptimizerError, Settings};
 use sordino_core::random::{Stream, normal};
 use sordino_experiment::scenario::method::{Kind, Method};
+use sordino_host::campaign::search_seed;
+use sordino_host::search::{initial_points, scramble};
 
-use super::{Aggregator, Chooser, Custom, Ground, Message, Sight};
+use super::{Aggregator, Chooser, Custom, Ground, Message, Searched, Sight};
 
 /// The parties of a shipped method of this form; `None` for all others.
 pub fn of(method: Method) -> Option<Custom> {
     match method.parts().kind {
         Kind::Random => Some(Custom::alone("random, version 1", Uniform)),
         Kind::Pooled => Some(Custom::with_server("pooled, version 1", Follower, Pool)),
-        Kind::Optimizer => Some(Custom::alone("alone, version 1", Solo::default())),
+        Kind::Optimizer => Some(Custom::alone("alone, version 2", Solo::default())),
         Kind::Alone | Kind::Draws | Kind::Prior | Kind::Vote | Kind::Campaign | Kind::Custom => {
             None
         }
@@ -79,10 +83,11 @@ impl Solo {
         let mut searcher = match kept.filter(|searcher| known(searcher) <= log.len()) {
             Some(searcher) => searcher,
             None => {
-                let dim = ground.dim;
+                let Searched { inputs, dim, .. } = ground.searched;
                 let room = (ground.initial_points + ground.rounds).max(1) as usize;
                 let settings = Settings {
-                    seed: agent,
+                    initial_points: initial_points(inputs),
+                    seed: scramble(search_seed(ground.seed, agent)),
                     ..Settings::default()
                 };
                 let storage = vec![0.0; optimizer::storage_len(dim, room)];
@@ -96,17 +101,20 @@ impl Solo {
         };
         for (candidate, y) in &log[known(&searcher)..] {
             // One that is refused (its square overflows, say) is counted and left out.
-            let _refused = searcher.observe(ground.point(*candidate), *y).is_err();
+            let _refused = searcher
+                .observe(ground.searched.point(*candidate), *y)
+                .is_err();
         }
         Ok(searcher)
     }
 
     /// The best candidate, of lists as long as the optimizer takes them, then of the best of each.
     fn best(searcher: &mut Searcher, ground: &Ground) -> Result<u32, OptimizerError> {
+        let searched = &ground.searched;
         let mut finalists = Vec::new();
-        for (list, first) in ground
-            .candidates
-            .chunks(CANDIDATES_MAX * ground.dim)
+        for (list, first) in searched
+            .coordinates
+            .chunks(CANDIDATES_MAX * searched.dim)
             .zip((0..).step_by(CANDIDATES_MAX))
         {
             finalists.push(first + searcher.suggest_among(list)? as u32);
@@ -116,7 +124,7 @@ impl Solo {
         }
         let points: Vec<f64> = finalists
             .iter()
-            .flat_map(|candidate| ground.point(*candidate))
+            .flat_map(|candidate| searched.point(*candidate))
             .copied()
             .collect();
         Ok(finalists[searcher.suggest_among(&points)?])
@@ -128,7 +136,8 @@ impl Chooser for Solo {
         let ground = sight.ground;
         let chosen = self.searcher(sight).and_then(|mut searcher| {
             let chosen = Solo::best(&mut searcher, ground)?;
-            let all = optimizer::storage_len(ground.dim, sight.log.len()) * ground.agents as usize;
+            let dim = ground.searched.dim;
+            let all = optimizer::storage_len(dim, sight.log.len()) * ground.agents as usize;
             if all <= KEPT_MAX {
                 self.kept
                     .lock()
@@ -270,6 +279,7 @@ impl Aggregator for Pool {
 
 #[cfg(test)]
 mod tests {
+    use sordino_core::random::RunSeed;
     use sordino_experiment::scenario::Shipped;
 
     use super::*;
@@ -291,6 +301,8 @@ mod tests {
             rounds: 4,
             initial_points: 1,
             dim: 1,
+            seed: RunSeed::new(0, 0),
+            searched: Searched::boxed(&candidates, 1),
             candidates,
             kernel,
             noise_variance: 0.25,
@@ -361,6 +373,8 @@ mod tests {
             rounds,
             initial_points: 2,
             dim: 1,
+            seed: RunSeed::new(0, 0),
+            searched: Searched::boxed(&candidates, 1),
             candidates,
             kernel,
             noise_variance: 1e6,

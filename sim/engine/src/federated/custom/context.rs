@@ -5,10 +5,12 @@ use std::sync::Arc;
 use sordino_core::math::Scalar;
 use sordino_core::wire;
 use sordino_experiment::scenario::{Method, Scenario};
+use sordino_host::space::Encoding;
 
 use super::super::context::{MethodContext, RunContext, wide};
 use super::super::error::DriverError;
-use super::{Aggregator, Chooser, Custom, Ground};
+use super::super::named::Named;
+use super::{Aggregator, Chooser, Custom, Ground, Searched};
 
 /// One handed-in method in one run.
 pub struct CustomContext<T> {
@@ -25,17 +27,41 @@ pub fn ground<T: Scalar>(scenario: &Scenario, base: &MethodContext<T>) -> Ground
     let federation = &scenario.federation;
     let surrogate = &scenario.surrogate;
     let (rows, columns) = base.run.rows();
+    let candidates = wide(base.run.shared.points());
+    let dim = base.run.shared.dim();
+    let searched = searched(scenario, &candidates, dim);
     Ground {
         agents: federation.agents,
         rounds: federation.rounds,
         initial_points: federation.initial_points,
-        dim: base.run.shared.dim(),
-        candidates: wide(base.run.shared.points()),
+        dim,
+        candidates,
         kernel: surrogate.kernel,
         noise_variance: surrogate.noise_variance,
         constant: federation.constant,
         rows: wide(rows),
         columns,
+        seed: base.run.seed,
+        searched,
+    }
+}
+
+/// The candidates in the coordinates of the scenario's inputs; as they are if these make no space
+/// that can be searched.
+fn searched(scenario: &Scenario, candidates: &[f64], dim: usize) -> Searched {
+    let space = Named::of(&scenario.objective).map(|named| named.space.core());
+    let Ok(Ok(space)) = space else {
+        return Searched::boxed(candidates, dim);
+    };
+    let encoding = Encoding::new(&space);
+    let points = Named::numbers(&scenario.objective, candidates, dim);
+    Searched {
+        inputs: space.searched().count(),
+        dim: encoding.dim(),
+        coordinates: points
+            .iter()
+            .flat_map(|numbers| encoding.coordinates(numbers))
+            .collect(),
     }
 }
 

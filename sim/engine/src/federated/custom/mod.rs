@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use sordino_core::digest::{Digest, Frame};
-use sordino_core::random::Stream;
+use sordino_core::random::{RunSeed, Stream};
 
 pub use super::message::Message;
 use sordino_experiment::scenario::method::CUSTOM;
@@ -50,6 +50,38 @@ pub struct Ground {
     pub rows: Vec<f64>,
     /// The number of columns of `rows`.
     pub columns: usize,
+    /// The seed of the run.
+    pub seed: RunSeed,
+    /// The candidates as a search has them that knows what their inputs are.
+    pub searched: Searched,
+}
+
+/// The candidates in the coordinates of `sordino optimize`: logarithms, whole numbers and names as
+/// its space has them. For a function on a box these are the box's.
+#[derive(Clone, Debug)]
+pub struct Searched {
+    /// Number of inputs that are searched.
+    pub inputs: usize,
+    /// Number of coordinates of a candidate: one an input, but one for each of three names or more.
+    pub dim: usize,
+    /// All candidates, count × `dim`.
+    pub coordinates: Vec<f64>,
+}
+
+impl Searched {
+    /// The candidates of a box, in its own coordinates.
+    pub fn boxed(candidates: &[f64], dim: usize) -> Self {
+        Searched {
+            inputs: dim,
+            dim,
+            coordinates: candidates.to_vec(),
+        }
+    }
+
+    /// The coordinates of a candidate.
+    pub fn point(&self, candidate: u32) -> &[f64] {
+        &self.coordinates[candidate as usize * self.dim..][..self.dim]
+    }
 }
 
 impl Ground {
