@@ -15,7 +15,7 @@ type Hue = (
     [&'static str; 2],
 );
 
-const HUES: [Hue; 24] = [
+const HUES: [Hue; 25] = [
     ("ink", "", ["#4a4f55", "#4a4f55"], ["#c3c8ce", "#c3c8ce"]),
     ("sky", "7 4", ["#2b93cf", "#1c7db5"], ["#6cc0f0", "#6cc0f0"]),
     ("blue", "", ["#0062a0", "#0062a0"], ["#3f9fe0", "#5db2ee"]),
@@ -46,6 +46,12 @@ const HUES: [Hue; 24] = [
         "18 3 3 3",
         ["#5e2a9a", "#5e2a9a"],
         ["#a77bff", "#b48dff"],
+    ),
+    (
+        "mauve",
+        "2 6",
+        ["#7a5a8f", "#6b4d80"],
+        ["#bfa3d3", "#bfa3d3"],
     ),
     (
         "violet",
@@ -144,6 +150,7 @@ const METHODS: [(Method, &str); Method::SHIPPED.len()] = [
     (method::VOTE, "copper"),
     (method::POOLED, "green"),
     (method::CAMPAIGN, "plum"),
+    (method::CAMPAIGN_NOISE, "mauve"),
 ];
 /// Six hues that can be told apart without red or green, in the order in which a scenario's own
 /// methods get them. That of `dp-prior`, which most pictures are about, is not among them.

@@ -457,6 +457,49 @@ fn what_no_campaign_can_be_is_refused_by_name() {
     );
 }
 
+/// Zeros in the place of contributions: the same charge and the same kind of file, which says that
+/// it is of noise and knows nothing.
+#[test]
+fn the_ablation_of_a_campaign_is_its_noise_alone() {
+    let folder = scratch("campaign-noise");
+    let settings = [
+        "federation.methods=[\"campaign\", \"campaign-noise\", \"alone\"]",
+        "federation.agents=60",
+        "prior.epsilon=10",
+        "privacy.delta=0.001",
+    ];
+    let words = ["run", SMALL, "--out", "f", "--format", "json"];
+    let summary = json(&done(
+        &folder,
+        &with(&words, &[&SET[..], &settings].concat()),
+    ));
+    let [shared, noise, alone] = ["campaign", "campaign-noise", "alone"].map(|name| {
+        let methods = summary["methods"].as_array().unwrap();
+        methods
+            .iter()
+            .find(|method| method["name"] == name)
+            .unwrap()
+    });
+    assert_eq!(shared["losses"], noise["losses"]);
+    let after = |method: &serde_json::Value| method["regret_at"]["6"].as_f64().unwrap();
+    assert!(
+        after(shared) < 0.5 * after(noise) && after(noise) > 0.5 * after(alone),
+        "{summary}"
+    );
+    let [shared, noise] = ["campaign", "campaign-noise"].map(|method| {
+        PriorFile::load(&folder.join(format!("f/prior-{method}.safetensors")))
+            .unwrap()
+            .label
+    });
+    assert!(
+        shared.self_test > 10.0 && noise.self_test < 3.0,
+        "{} {}",
+        shared.self_test,
+        noise.self_test
+    );
+    assert!(noise.note.unwrap().contains("method campaign-noise,"));
+}
+
 /// Agents with nearly one function, whose values have a scale and an offset that nobody told the
 /// method.
 #[test]

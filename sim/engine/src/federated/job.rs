@@ -145,7 +145,7 @@ struct View<'j, T> {
     scenario: &'j Scenario,
     shared: Arc<ScenarioContext<T>>,
     prior: Option<Arc<PriorNumbers<T>>>,
-    campaign: Option<Arc<Campaign>>,
+    campaigns: Vec<(Method, Arc<Campaign>)>,
 }
 
 /// The index of a method's view.
@@ -219,15 +219,17 @@ impl<'j, T: Scalar> Job<'j, T> {
                 Some(method) => prior_numbers(scenario, *method, candidates, dim)?,
                 None => None,
             };
-            let campaign = match methods.iter().find(|method| method.is_campaign()) {
-                Some(method) => Some(campaign_of(scenario, *method, candidates, dim)?),
-                None => None,
-            };
+            // Each has a file of its own, with its own name on it.
+            let campaigns = methods
+                .iter()
+                .filter(|method| method.is_campaign())
+                .map(|method| Ok((*method, campaign_of(scenario, *method, candidates, dim)?)))
+                .collect::<Result<_, DriverError>>()?;
             views.push(View {
                 scenario,
                 shared: Arc::new(shared),
                 prior,
-                campaign,
+                campaigns,
             });
         }
         Ok(Job {
@@ -277,7 +279,7 @@ impl<'j, T: Scalar> Job<'j, T> {
             scenario,
             shared,
             prior,
-            campaign,
+            campaigns,
         } = &self.views[view(method)];
         let run = runs[view(method)].clone();
         if let Some(custom) = handed_in(self.customs, method)? {
@@ -291,7 +293,7 @@ impl<'j, T: Scalar> Job<'j, T> {
                 PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
             return Ok(Context::Prior(Arc::new(context)));
         }
-        if let Some(campaign) = campaign.as_ref().filter(|_| method.is_campaign()) {
+        if let Some((_, campaign)) = campaigns.iter().find(|(of, _)| *of == method) {
             let context =
                 CampaignContext::new(scenario, method, run, campaign, self.workspace_bytes)?;
             return Ok(Context::Campaign(Arc::new(context)));

@@ -14,7 +14,7 @@ use super::faults::FaultConfig;
 use super::head::Head;
 use super::kernel::KernelConfig;
 use super::keys::keys;
-use super::method::{ALONE, CAMPAIGN, Guarantee, Kind, Method, MethodName, POOLED, RANDOM, VOTE};
+use super::method::{ALONE, Guarantee, Kind, Method, MethodName, POOLED, RANDOM, VOTE};
 use super::objective::{AGENTS_MAX, ObjectiveConfig};
 use super::own::{OwnKeys, OwnMethod, declared};
 use super::prior::{CAMPAIGN_RELEASES, PriorConfig, PriorPlan};
@@ -80,7 +80,7 @@ keys! {
         /// Probability 1−p_t of using the server's vector in query t: 1/√t or 1/t.
         mixing: Mixing [is Mixing::InverseSqrt];
         /// What is compared, in the order of tables.
-        methods: Vec<MethodName> [like "all but `random`, `alone`, `vote`, `pooled` and `campaign`, and every `[[method]]`" usual(own)];
+        methods: Vec<MethodName> [like "all but `random`, `alone`, `vote`, `pooled`, `campaign` and `campaign-noise`, and every `[[method]]`" usual(own)];
         /// Whether the run folder has every observation (`observations.csv`, `agents.csv`).
         observations: bool [like "true up to 100,000 of them"
             observed(runs, methods.len(), agents, rounds + initial_points) <= OBSERVATIONS_MAX];
@@ -94,7 +94,7 @@ keys! {
 fn usual(own: &[MethodName]) -> Vec<MethodName> {
     let shipped = Method::SHIPPED
         .into_iter()
-        .filter(|method| ![RANDOM, ALONE, VOTE, POOLED, CAMPAIGN].contains(method));
+        .filter(|method| ![RANDOM, ALONE, VOTE, POOLED].contains(method) && !method.is_campaign());
     shipped
         .map(Method::named)
         .chain(own.iter().copied())

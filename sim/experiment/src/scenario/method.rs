@@ -294,6 +294,8 @@ methods! {
     /// each goes on. No constant of the scenario is used: values are standardised where they are,
     /// and the lengthscale follows from the space.
     CAMPAIGN = "campaign" of Campaign;
+    /// Ablation of `campaign`: the signal replaced by zero, the noise kept.
+    CAMPAIGN_NOISE = "campaign-noise" from CAMPAIGN with Silent;
 }
 
 impl Method {

@@ -200,6 +200,10 @@ impl<T: Scalar> CampaignContext<T> {
             turn.silent(leaf);
             return Ok(());
         }
+        if !self.base.method.parts().signal {
+            let nothing = vec![T::ZERO; self.contribution_len()];
+            return turn.upload(leaf, (agent, release), &nothing);
+        }
         let log = state.values.log(kept);
         let values: Vec<(&[f64], f64)> = log
             .iter()
