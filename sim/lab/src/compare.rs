@@ -489,7 +489,11 @@ impl Comparison {
             } else {
                 found.interval()
             };
-            let of = format!("{} of {}", found.smaller, self.runs);
+            let of = if pair.same {
+                "–".to_owned()
+            } else {
+                format!("{} of {}", found.smaller, self.runs)
+            };
             row(&[
                 &pair.method,
                 &found.name(),
@@ -540,7 +544,7 @@ impl Comparison {
              differences.",
             self.runs,
             self.compared_by,
-            self.pairs.len()
+            differences::tested(self.pairs.iter().map(|pair| &pair.difference))
         )];
         if !self.left_out.is_empty() {
             let shown: Vec<String> = self

@@ -78,6 +78,15 @@ pub fn of<'e>(
     found
 }
 
+/// For how many differences the p values are corrected: those that have one. Two that are the same
+/// in every pair have none.
+pub fn tested<'d>(found: impl IntoIterator<Item = &'d Difference>) -> usize {
+    found
+        .into_iter()
+        .filter(|found| found.t_test.is_some())
+        .count()
+}
+
 fn difference(first: &(String, Vec<f64>), second: &(String, Vec<f64>)) -> Difference {
     let paired = Paired::of(&first.1, &second.1);
     let differences: Vec<f64> = first.1.iter().zip(&second.1).map(|(a, b)| a - b).collect();

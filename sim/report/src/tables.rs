@@ -221,7 +221,7 @@ fn paired(results: &Results, wanted: &[String]) -> Result<Table, TableError> {
         "Paired differences of {}: below zero the first is better. p (Holm) is that of the t test, corrected for {} \
          differences.",
         results.compared_by(),
-        found.len()
+        differences::tested(&found)
     )];
     said.extend(remarks(results));
     Ok(Table {

@@ -33,7 +33,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Data file of scenarios that read one, or folder of data files: compared with what the parts
-    /// read
+    /// read; the parts of a sweep need it, those of a run do not
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Keep the digest after every round in transcript.jsonl, as `sordino run --chain` does

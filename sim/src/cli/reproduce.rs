@@ -87,10 +87,17 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         Format::Json => print_json(&report)?,
         Format::Text => print(&text(&report))?,
     }
+    let chance = match report.has_few_runs() {
+        true => format!(
+            "; they are for {} runs, and with {} some fail by chance",
+            report.runs_of_bands, report.runs
+        ),
+        false => String::new(),
+    };
     match report.failed() {
         0 => Ok(()),
         failed => Err(CliError::failure(format!(
-            "{failed} of {} bands do not hold",
+            "{failed} of {} bands do not hold{chance}",
             report.bands.len()
         ))),
     }
@@ -119,7 +126,7 @@ fn text(report: &Report) -> String {
             Cell::new(if band.holds { "yes" } else { "NO" }),
         ]);
     }
-    let mut out = format!("{}\n{table}\n", report.experiment);
+    let mut out = format!("{}\nruns: {}\n{table}\n", report.experiment, report.runs);
     for remark in &report.remarks {
         out.push_str(&format!("{remark}\n"));
     }

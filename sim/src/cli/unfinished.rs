@@ -11,6 +11,7 @@ use sordino_experiment::journal::{Journal, SUMMARY};
 use sordino_experiment::progress::log;
 use sordino_experiment::scenario::method::CUSTOM;
 use sordino_experiment::scenario::{ObjectiveConfig, OwnMethod, Scenario};
+use sordino_lab::parts::mark::whole;
 use sordino_lab::sweep::{Index, Status, SweepFolder};
 use sordino_report::folder::FolderError;
 use sordino_report::view::PAGE;
@@ -21,17 +22,24 @@ use sordino_lab::command::interrupt::quoted;
 /// A longer scenario is not read.
 const BYTES_MAX: u64 = 1 << 22;
 
-/// The page of what is finished in an unfinished run folder, and on standard error how to go on.
-/// Nothing if the folder is complete or no run folder.
+/// A run folder that is not complete.
+struct Unfinished {
+    model: Box<dyn Model>,
+    /// How to go on with it.
+    again: String,
+    /// Nobody writes into it meanwhile.
+    _lock: FolderLock,
+}
+
+/// What is unfinished here; nothing if the folder is complete or no run folder.
 ///
-/// **Errors**: nothing is finished yet; the error says how to go on, too. A folder that another
-/// process writes into.
-pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
+/// **Errors**: a folder that another process writes into; a scenario that cannot be read.
+fn found(folder: &Path) -> Result<Option<Unfinished>, CliError> {
     let file = Journal::scenario_file(folder);
     if !file.exists() || folder.join(SUMMARY).exists() {
         return Ok(None);
     }
-    let _lock = FolderLock::take(folder).map_err(FolderError::Lock)?;
+    let lock = FolderLock::take(folder).map_err(FolderError::Lock)?;
     let name = file.display().to_string();
     let text = read_to_string_bounded(&file, BYTES_MAX)
         .map_err(|error| CliError::input(format!("{name}: cannot be read: {error}")))?;
@@ -52,6 +60,27 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
                 quoted(&folder.display().to_string())
             )
         }
+    };
+    Ok(Some(Unfinished {
+        model,
+        again,
+        _lock: lock,
+    }))
+}
+
+/// The page of what is finished in an unfinished run folder, and on standard error how to go on.
+/// Nothing if the folder is complete or no run folder.
+///
+/// **Errors**: nothing is finished yet; the error says how to go on, too. A folder that another
+/// process writes into.
+pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
+    let Some(Unfinished {
+        model,
+        again,
+        _lock,
+    }) = found(folder)?
+    else {
+        return Ok(None);
     };
     match drawn(folder, &*model)? {
         Some(page) => {
@@ -81,8 +110,8 @@ fn brought(name: &str, text: &str) -> Option<String> {
     }
 }
 
-/// Refuses a folder of which a complete run is wanted, if it is a sweep or an unfinished run: what
-/// it is and how to go on.
+/// Refuses a folder of which a complete run is wanted, if it is a sweep, a part or an unfinished
+/// run: what it is and how to go on.
 pub fn refuse(folder: &Path) -> Result<(), CliError> {
     if SweepFolder::is_one(folder) {
         let shown = folder.display();
@@ -90,13 +119,18 @@ pub fn refuse(folder: &Path) -> Result<(), CliError> {
             "{shown}: is a sweep; name run folders of it, which are in {shown}/runs"
         )));
     }
-    match page(folder) {
-        Ok(None) => Ok(()),
-        Ok(Some(_)) => Err(CliError::input(format!(
-            "{}: unfinished, as said above",
+    whole(folder)?;
+    complete(folder)
+}
+
+/// Refuses an unfinished run: what is wanted needs all of it, and how to go on.
+pub fn complete(folder: &Path) -> Result<(), CliError> {
+    match found(folder)? {
+        None => Ok(()),
+        Some(Unfinished { again, .. }) => Err(CliError::input(format!(
+            "{}: unfinished; `sordino report` without --table and --figure draws what is finished; to go on: {again}",
             folder.display()
         ))),
-        Err(error) => Err(error),
     }
 }
 

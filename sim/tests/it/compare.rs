@@ -43,6 +43,13 @@ fn folders_over_the_same_functions_are_paired_run_by_run() {
         (pairs[0]["mean"].as_f64(), pairs[0]["t_test"].as_f64()),
         (Some(0.0), None)
     );
+    // Corrected for what was tested, and "the same" is no loss.
+    let told = printed(&folder, &["compare", "a", "b"]);
+    assert!(
+        told.contains("corrected for 1 differences.")
+            && told.contains("0 of 6") == (pairs[1]["smaller"] == 0),
+        "{told}"
+    );
     let sums = |out: &str| -> Vec<f64> {
         let rows = std::fs::read_to_string(folder.join(out).join("rounds.csv")).unwrap();
         let of = |run: u32| -> f64 {

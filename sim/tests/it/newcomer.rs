@@ -315,6 +315,37 @@ fn compare_says_what_a_folder_is_and_what_it_leaves_out() {
         message.contains("c: unfinished") && message.contains("--resume"),
         "{message}"
     );
+    // A table and a figure need all of it, too, and say the same.
+    for wanted in [["--table", "summary"], ["--figure", "regret"]] {
+        let words = [&["report", "c", "--out", "x.svg"][..], &wanted].concat();
+        let message = refused(&folder, 2, &words);
+        assert!(
+            message.contains("c: unfinished") && message.contains("--resume"),
+            "{message}"
+        );
+    }
+    // A part is told as what it is.
+    let part = ["run", SMALL, "--runs", "2", "--part", "1/2", "--out", "p"];
+    done(&folder, &part);
+    let message = refused(&folder, 2, &["compare", "a", "p"]);
+    assert!(
+        message.contains("p: holds part 1/2") && !message.contains("--resume"),
+        "{message}"
+    );
+    // The ending of a file says the form of a table; two methods make a difference.
+    let out = ["report", "a", "--table", "paired", "--out", "pairs.csv"];
+    done(&folder, &out);
+    let pairs = std::fs::read_to_string(folder.join("pairs.csv")).unwrap();
+    assert!(pairs.starts_with("first,second,"), "{pairs}");
+    done(&folder, &[&out[..], &["--format", "text"]].concat());
+    let text = std::fs::read_to_string(folder.join("pairs.csv")).unwrap();
+    assert!(text.contains("Paired differences of "), "{text}");
+    let one = ["report", "a", "--table", "paired", "--methods", "ts"];
+    let message = refused(&folder, 2, &one);
+    assert!(
+        message.contains("compares two methods or more"),
+        "{message}"
+    );
     std::fs::create_dir(folder.join("d")).unwrap();
     let message = refused(&folder, 2, &["compare", "a", "d"]);
     assert_eq!(message.matches("No such file").count(), 1, "{message}");

@@ -90,7 +90,7 @@ fn remarks(index: &Index, found: &[PairedCell]) -> Vec<String> {
         } else {
             " of all seeds"
         },
-        found.len()
+        differences::tested(found.iter().map(|cell| &cell.difference))
     )];
     said.extend(
         found

@@ -102,10 +102,13 @@ pub struct Options {
 pub struct Report {
     /// Name in the catalogue.
     pub experiment: &'static str,
+    /// Number of runs.
+    pub runs: u32,
+    /// The number of runs for which the bands are.
+    pub runs_of_bands: u32,
     /// The statements, in order.
     pub bands: Vec<Band>,
     /// Remarks that a reader must know as well; printed as text, one paragraph each.
-    #[serde(skip)]
     pub remarks: Vec<String>,
     /// Pictures and tables: (name, text).
     #[serde(skip)]
@@ -113,6 +116,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether there were fewer runs than the bands are for, so that some may fail by chance.
+    pub fn has_few_runs(&self) -> bool {
+        self.runs < self.runs_of_bands
+    }
+
     /// Number of bands that do not hold.
     pub fn failed(&self) -> usize {
         self.bands.iter().filter(|band| !band.holds).count()
@@ -179,13 +187,16 @@ impl Experiment {
     /// **Errors**: data that are missing, malformed, or not read; too few runs for the experiment.
     pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
         self.check(options)?;
+        let runs = options.runs.unwrap_or(self.runs);
         let Outcome {
             bands,
             remarks,
             files,
-        } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
+        } = (self.measure)(options, runs)?;
         Ok(Report {
             experiment: self.name,
+            runs,
+            runs_of_bands: self.runs,
             bands,
             remarks,
             files,

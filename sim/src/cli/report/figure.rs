@@ -18,6 +18,7 @@ use sordino_report::results::Results;
 use sordino_report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
 
 use super::super::handover::beside;
+use super::super::unfinished;
 use super::format::Format;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
@@ -236,6 +237,7 @@ fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
         let sweep = SweepFolder::open(folder)?;
         return Ok((pictures::pictures(&sweep, &sweep.index()?), None));
     }
+    unfinished::complete(folder)?;
     let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
     let model = model::parse(&scenario.display().to_string(), &text, &[])?;
     let results = Results::open(folder).map_err(CliError::input)?;

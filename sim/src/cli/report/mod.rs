@@ -48,8 +48,8 @@ pub struct Arguments {
     methods: Vec<String>,
     #[command(flatten)]
     sheet: figure::Sheeted,
-    /// Of a figure: svg, pdf or png [default: the ending of --out]; of a table: text, markdown,
-    /// latex, csv or json [default: text]
+    /// Of a figure: svg, pdf or png; of a table: text, markdown, latex, csv or json [default: the
+    /// ending of --out; text]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// File for the figure or table, replaced if it is there

@@ -25,6 +25,15 @@ pub fn execute(
     format: Option<Format>,
     out: Option<&Path>,
 ) -> Result<(), CliError> {
+    if let (Kind::Paired, [only]) = (kind, methods) {
+        return Err(CliError::input(format!(
+            "--methods {only}: --table paired compares two methods or more; name them, the first is what a sweep compares the \
+             others with"
+        )));
+    }
+    let format = format
+        .or_else(|| out.and_then(ending))
+        .unwrap_or(Format::Text);
     let (found, warning) = if SweepFolder::is_one(folder) {
         of_sweep(folder, kind, methods)?
     } else {
@@ -32,7 +41,7 @@ pub fn execute(
     };
     let grids = [found.grid];
     let remarks = &found.remarks;
-    let text = match format.unwrap_or(Format::Text) {
+    let text = match format {
         Format::Text => grid::text(&grids, remarks),
         Format::Markdown => grid::markdown(&grids, remarks),
         Format::Latex => grid::latex(&grids, remarks),
@@ -59,6 +68,20 @@ pub fn execute(
     }
 }
 
+/// The form that the ending of a file asks for, if it is one of a table.
+fn ending(path: &Path) -> Option<Format> {
+    match path.extension()?.to_str()? {
+        "csv" => Some(Format::Csv),
+        "json" => Some(Format::Json),
+        "md" => Some(Format::Markdown),
+        "tex" => Some(Format::Latex),
+        "svg" => Some(Format::Svg),
+        "pdf" => Some(Format::Pdf),
+        "png" => Some(Format::Png),
+        _ => None,
+    }
+}
+
 /// What is said where there is no table of this folder, which has these methods.
 fn refused(folder: &Path, error: TableError, there: &[&str]) -> CliError {
     match error {
@@ -76,6 +99,7 @@ fn of_run(
     kind: Kind,
     methods: &[String],
 ) -> Result<(Table, Option<String>), CliError> {
+    unfinished::complete(folder)?;
     let results = Results::open(folder).map_err(CliError::input)?;
     let there: Vec<&str> = results
         .summary
