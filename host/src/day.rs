@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 /// What a day is, in words.
-pub const ADMISSIBLE: &str = "a day that there is, as in 2026-11-23";
+const ADMISSIBLE: &str = "a day that there is, as in 2026-11-23";
 /// How far the clocks of the earth are ahead of UTC.
 const AHEAD: Duration = Duration::from_secs(14 * 3600);
 

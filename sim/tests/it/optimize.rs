@@ -126,7 +126,7 @@ fn a_search_that_is_asked_to_end_leaves_no_command_behind() {
         }
         let folder = case(&format!("asked-{signal}"));
         let slow = "(sleep 3; touch alive) & touch started; sleep 600";
-        let mut child = command(&folder, &with(slow, &["--evaluations", "3"]))
+        let child = command(&folder, &with(slow, &["--evaluations", "3"]))
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
