@@ -239,3 +239,43 @@ fn studies_with_the_same_rows_and_days_that_cannot_be_are_told_of() {
         "{wrong}"
     );
 }
+
+#[test]
+fn a_ledger_is_shown_with_both_meanings_of_its_epsilon() {
+    let folder = case("shown", 60);
+    let made = json(&done(
+        &folder,
+        &publish(&["p.safetensors", "--format", "json"]),
+    ));
+    let shown = json(&done(&folder, &["ledger", "--format", "json"]));
+    let ledger = &shown["ledgers"][0];
+    assert_eq!(ledger["dataset"], "test");
+    assert_eq!(
+        (&ledger["epsilon"], &ledger["releases"]),
+        (&made["spent"], &2.into())
+    );
+    // The file is all that was released: what is written on it is what was spent.
+    let (all, of_file) = (&ledger["replace_epsilon"], &made["replace_epsilon"]);
+    assert!((all.as_f64().unwrap() - of_file.as_f64().unwrap()).abs() < 1e-9);
+    assert_eq!(
+        (&ledger["delta"], &ledger["max_epsilon"]),
+        (&1e-4.into(), &2.5.into())
+    );
+    let left = ledger["left"].as_f64().unwrap();
+    assert!(left > 0.5 && left < 2.5, "{left}");
+    let day = ledger["charges"][1]["day"].as_str().unwrap();
+    assert!(day.len() == 10 && day.starts_with("20"), "{day}");
+    assert!(ledger["charges"][0]["epsilon"].as_f64().unwrap() < 2.0);
+    let text = printed(&folder, &["ledger", "sordino-ledger.jsonl"]);
+    for needed in [
+        "test; each study is protected",
+        "ε 2.000 of 2.5 at δ = 0.000100: whether a study was used or counted as nothing",
+        "at the same δ: between any two things a study may have contributed",
+        "left       at most ε ",
+        &format!("2: {day}, ε "),
+    ] {
+        assert!(text.contains(needed), "{needed}\n{text}");
+    }
+    let missing = refused(&folder, 2, &["ledger", "none.jsonl"]);
+    assert!(missing.contains("none.jsonl"), "{missing}");
+}
