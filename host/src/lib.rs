@@ -5,6 +5,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `words` | the last words of a command that failed |
 //! | [`entropy`] | a secret noise source seeded by the system |
 //! | [`program`] | a user's program, started once and asked many times |
 //! | [`width`] | which vector instructions are used; no result depends on them |

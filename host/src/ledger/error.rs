@@ -170,9 +170,9 @@ pub enum LedgerError {
         path: PathBuf,
         /// The name of the data set.
         data: String,
-        /// ε so far.
+        /// ε of all charges so far.
         spent: f64,
-        /// ε after it.
+        /// ε with what is asked.
         epsilon: f64,
         /// The most that is admitted.
         epsilon_max: f64,

@@ -33,7 +33,7 @@ pub enum Failure {
     /// It ended with this code; none if a signal ended it.
     #[error("{}{}", how(.code), said(.words))]
     Exit {
-        /// Its exit code.
+        /// Its exit code; none if a signal ended it.
         code: Option<i32>,
         /// Last line of its standard error, where that is quoted.
         words: String,

@@ -8,7 +8,7 @@ use sordino_host::ledger::Preview;
 use sordino_host::prior::label::{cost, event};
 use sordino_host::prior::publish::{Prepared, Publication, size};
 
-use super::publish::Arguments;
+use super::arguments::Arguments;
 
 /// Says what the file of so many studies would cost, what would be left, and how large it would be.
 pub fn execute(

@@ -3,6 +3,7 @@
 //! | module | question |
 //! |---|---|
 //! | `publish` | `publish`: a table of studies becomes a file |
+//! | `arguments` | what is asked of it |
 //! | `studies` | the table |
 //! | `warned` | what a publisher is told before anything is charged |
 //! | `dry` | `publish --dry-run`: what it would cost |
@@ -16,6 +17,7 @@ use clap::{Args, Subcommand};
 
 use sordino_experiment::command_line::error::CliError;
 
+mod arguments;
 mod dry;
 mod export;
 pub mod file;

@@ -9,7 +9,7 @@ use sordino_experiment::text::first_three;
 use sordino_host::day::Day;
 use sordino_host::prior::publish::Study;
 
-use super::publish::Arguments;
+use super::arguments::Arguments;
 
 /// Number of studies times ε below which files of the example's kind were worth nothing:
 /// `docs/prior-files.md` has the table.
