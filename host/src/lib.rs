@@ -5,10 +5,12 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `words` | the last words of a command that failed |
 //! | [`entropy`] | a secret noise source seeded by the system |
 //! | [`program`] | a user's program, started once and asked many times |
 //! | [`width`] | which vector instructions are used; no result depends on them |
-//! | [`text`] | which name was probably meant |
+//! | [`text`] | what messages share: causes, numbers, which name was probably meant |
+//! | [`day`] | days, as labels have them |
 //! | [`hex`] | bytes as hexadecimal text |
 //! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
 //! | [`signature`] | who wrote it: keys that sign, and what names them |
@@ -22,6 +24,7 @@
 //! | [`tune`] | a user's training command: candidates in, scores out |
 
 pub mod campaign;
+pub mod day;
 pub mod entropy;
 pub mod files;
 pub mod hex;
@@ -36,3 +39,4 @@ pub mod space;
 pub mod text;
 pub mod tune;
 pub mod width;
+mod words;

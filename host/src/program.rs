@@ -4,23 +4,22 @@
 //! that started it, however that ends. Its standard error is read, and the last line is quoted if
 //! it fails; `PYTHONUNBUFFERED` is set, so that a Python program need not flush its answers.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// A longer answer is refused.
-const LINE_MAX: u64 = 1 << 16;
+use crate::words::{LINE_MAX, WORDS_MAX, Words, how, next_line, said};
+
 /// The most lines that wait to be read; a program that writes more is made to wait.
 const LINES_MAX: usize = 16;
 /// How long to listen, before every question, for lines that nobody asked for.
 const HUSH: Duration = Duration::from_millis(1);
-/// The most characters of its last line that are quoted.
-const WORDS_MAX: usize = 300;
+/// How long the last line of a program that has ended may be on its way.
+const HUSH_OF_WORDS: Duration = Duration::from_millis(20);
 /// What waits in a program's group for the end of our process, also by `kill -9`: no signal
 /// handler, and no destructor, runs then. Its standard input is a pipe of which nobody else has the
 /// other end.
@@ -46,7 +45,7 @@ pub enum ProgramError {
         words: String,
     },
     /// It ended instead of answering.
-    #[error("ended {} instead of answering{}", how(.code), said(.words))]
+    #[error("{} instead of answering{}", how(.code), said(.words))]
     Ended {
         /// Its exit code; none if a signal ended it.
         code: Option<i32>,
@@ -68,20 +67,6 @@ pub enum ProgramError {
     Line,
 }
 
-fn how(code: &Option<i32>) -> String {
-    code.map_or("by a signal".to_owned(), |code| {
-        format!("with exit code {code}")
-    })
-}
-
-fn said(words: &str) -> String {
-    if words.is_empty() {
-        String::new()
-    } else {
-        format!("; its last words: {words}")
-    }
-}
-
 /// A program that was started. Dropping it kills it, with everything it started in its group.
 #[derive(Debug)]
 pub struct Program {
@@ -90,7 +75,7 @@ pub struct Program {
     group: Pid,
     stdin: ChildStdin,
     lines: Receiver<String>,
-    words: Arc<Mutex<String>>,
+    words: Words,
 }
 
 impl Program {
@@ -124,21 +109,7 @@ impl Program {
                 }
             }
         });
-        let words = Arc::new(Mutex::new(String::new()));
-        let kept = words.clone();
-        std::thread::spawn(move || {
-            let mut reader = BufReader::new(stderr);
-            while let Some(line) = next_line(&mut reader) {
-                let line = line.trim();
-                if !line.is_empty() {
-                    *kept.lock().unwrap_or_else(PoisonError::into_inner) = line
-                        .chars()
-                        .filter(|c| !c.is_control())
-                        .take(WORDS_MAX)
-                        .collect();
-                }
-            }
-        });
+        let words = Words::of(stderr);
         Ok(Program {
             child,
             watch,
@@ -179,19 +150,12 @@ impl Program {
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(ProgramError::TimeOut {
                         seconds: time_max.as_secs_f64(),
-                        words: self.words(),
+                        words: self.words.last(),
                     });
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             }
         }
-    }
-
-    fn words(&self) -> String {
-        self.words
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
     }
 
     /// Its output is over: how it ended, once it has.
@@ -200,18 +164,16 @@ impl Program {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => {
-                    // Its last words may still be on their way.
-                    std::thread::sleep(Duration::from_millis(20));
                     return ProgramError::Ended {
                         code: status.code(),
-                        words: self.words(),
+                        words: self.words.last_after(HUSH_OF_WORDS),
                     };
                 }
                 Ok(None) if start.elapsed() < GRACE => std::thread::sleep(Duration::from_millis(5)),
                 _ => {
                     return ProgramError::Ended {
                         code: None,
-                        words: self.words(),
+                        words: self.words.last(),
                     };
                 }
             }
@@ -242,20 +204,6 @@ fn watched(program: &mut Child, group: Pid) -> std::io::Result<Child> {
         let _ = program.wait();
     }
     watch
-}
-
-/// The next line without its end, at most [`LINE_MAX`] bytes of it; nothing at the end of the
-/// output.
-fn next_line(reader: &mut impl BufRead) -> Option<String> {
-    let mut bytes = Vec::new();
-    loop {
-        match reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut bytes) {
-            Ok(0) => return None,
-            Ok(_) => return Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
-    }
 }
 
 #[cfg(test)]

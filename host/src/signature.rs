@@ -107,22 +107,26 @@ pub(crate) fn kept<K: AsRef<[u8]>>(
     bytes_max: u64,
     make: impl FnOnce() -> Result<K, KeyError>,
 ) -> Result<Vec<u8>, KeyError> {
-    match read_bounded(path, bytes_max) {
-        Err(error) if error.is_missing() => {
-            // Another process may be faster: then its key is the one.
-            create_privately(path, make()?.as_ref())?;
-            Ok(read_bounded(path, bytes_max)?)
-        }
-        found => {
-            let bytes = found?;
-            // A file whose mode cannot be read is not believed to be its owner's alone.
-            let mode = std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());
-            if mode & 0o077 != 0 {
-                return Err(KeyError::Open(path.display().to_string()));
-            }
-            Ok(bytes)
-        }
+    if let Some(bytes) = found(path, bytes_max)? {
+        return Ok(bytes);
     }
+    // Another process may be faster: then its key is the one.
+    create_privately(path, make()?.as_ref())?;
+    Ok(read_bounded(path, bytes_max)?)
+}
+
+/// The bytes of a key that is its owner's alone, if there is a file.
+fn found(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, KeyError> {
+    let bytes = match read_bounded(path, bytes_max) {
+        Err(error) if error.is_missing() => return Ok(None),
+        found => found?,
+    };
+    // A file whose mode cannot be read is not believed to be its owner's alone.
+    let mode = std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());
+    if mode & 0o077 != 0 {
+        return Err(KeyError::Open(path.display().to_string()));
+    }
+    Ok(Some(bytes))
 }
 
 /// A key that signs.
@@ -157,7 +161,20 @@ impl SigningKey {
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random)
                 .map_err(|_| KeyError::Signature)
         })?;
-        Self::from_pkcs8(&bytes).map_err(|why| KeyError::Key {
+        Self::of_file(path, &bytes)
+    }
+
+    /// The key in this file, if there is one; none is made.
+    ///
+    /// **Errors**: [`KeyError`].
+    pub fn find(path: &Path) -> Result<Option<Self>, KeyError> {
+        found(path, KEY_BYTES_MAX)?
+            .map(|bytes| Self::of_file(path, &bytes))
+            .transpose()
+    }
+
+    fn of_file(path: &Path, bytes: &[u8]) -> Result<Self, KeyError> {
+        Self::from_pkcs8(bytes).map_err(|why| KeyError::Key {
             path: path.display().to_string(),
             admissible: "a P-256 key in PKCS #8",
             why: why.to_string(),

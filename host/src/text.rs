@@ -1,4 +1,5 @@
-//! What refusals share: the chain of causes, and which name was probably meant.
+//! What messages share: the chain of causes, numbers as people read them, and which name was probably
+//! meant.
 
 /// An error and its causes in one line, separated by colons. A cause that the line already ends
 /// with is not repeated.
@@ -55,6 +56,47 @@ pub fn commented(line: &str) -> String {
         }
     }
     out
+}
+
+/// A number with about `digits` significant digits, without an exponent where it is readable
+/// without one.
+pub fn significant(x: f64, digits: usize) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-4.0..7.0).contains(&magnitude) {
+        return format!("{x:.*e}", digits.saturating_sub(1));
+    }
+    format!(
+        "{x:.*}",
+        (digits as f64 - 1.0 - magnitude).max(0.0) as usize
+    )
+}
+
+/// The same, never below x > 0: for bounds that are told as bounds.
+pub fn significant_up(x: f64, digits: usize) -> String {
+    let nearest = significant(x, digits);
+    match nearest.parse::<f64>() {
+        // One unit of the last digit is more than what rounding took away.
+        Ok(told) if told < x => significant(
+            x + 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64),
+            digits,
+        ),
+        _ => nearest,
+    }
+}
+
+/// The same, never above x > 0: for what is left of a bound.
+pub fn significant_down(x: f64, digits: usize) -> String {
+    let nearest = significant(x, digits);
+    match nearest.parse::<f64>() {
+        Ok(told) if told > x => significant(
+            x - 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64),
+            digits,
+        ),
+        _ => nearest,
+    }
 }
 
 /// The least number of characters to insert, remove or replace that makes one text the other.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
+use sordino_host::day::Day;
+use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Preview, Terms};
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
@@ -13,7 +14,7 @@ use sordino_host::prior::publish::{
 use sordino_host::prior::worth::facts;
 use sordino_host::prior::{LoadError, PriorFile};
 use sordino_host::server::SystemSources;
-use sordino_host::signature::SigningKey;
+use sordino_host::signature::{KeyError, SigningKey};
 use sordino_host::text::chain;
 
 use crate::error::{InputError, RunError, named};
@@ -160,6 +161,11 @@ fn study((name, values): Given, publication: &Publication) -> PyResult<Study> {
     Ok(Study { name, values })
 }
 
+/// A key that cannot be used.
+fn unsigned(error: KeyError) -> PyErr {
+    InputError::new_err(format!("sign: {}", chain(&error)))
+}
+
 /// What went wrong when releases may have been charged.
 fn after(error: impl std::fmt::Display) -> PyErr {
     RunError::new_err(format!("{error}; releases that were charged stay charged"))
@@ -193,8 +199,12 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         epsilon_max: asked.max_epsilon,
         delta: asked.delta,
     };
-    let key = asked.sign.as_deref().map(SigningKey::open).transpose();
-    let key = key.map_err(|error| InputError::new_err(format!("sign: {}", chain(&error))))?;
+    let key = asked.sign.as_deref().map(SigningKey::find).transpose();
+    let key = key.map_err(unsigned)?.flatten();
+    if let Some(date) = &publication.published {
+        date.parse::<Day>()
+            .map_err(|what| InputError::new_err(format!("date: {what}")))?;
+    }
     py.detach(|| {
         let (ledger, sources) = ready(
             &publication,
@@ -205,6 +215,11 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
             asked.counter,
         )
         .map_err(|error| InputError::new_err(chain(&error)))?;
+        // A key that is missing is made once nothing else is refused.
+        let key = match (key, &asked.sign) {
+            (None, Some(path)) => Some(SigningKey::open(path).map_err(unsigned)?),
+            (key, _) => key,
+        };
         // From here on releases may be charged, whatever goes wrong.
         let published = publish(&publication, &studies, sources, ledger, |_| {});
         let (file, ledger) = published.map_err(|error| after(chain(&error)))?;
@@ -241,10 +256,12 @@ fn ready(
         another,
         next: events[..1].to_vec(),
     };
+    // What is refused leaves nothing behind.
+    Preview::of(ledger, terms, &options)?.admits(&events)?;
     let mut ledger = Ledger::open_secret(ledger, terms, &options)?;
     ledger.admits(&events)?;
     Ok((
-        ledger,
+        ledger.on(Day::today()),
         SystemSources::new().map_err(sordino_host::server::HostError::from)?,
     ))
 }

@@ -74,6 +74,12 @@ def test_refusals_name_what_is_admissible(prior, tmp_path):
         sordino.publish(studies(1), SPACE, 1.0, **asked)
     with pytest.raises(sordino.InputError, match="delta is 0.01; admissible: above 0 and at most 0.005"):
         sordino.publish(studies(20), SPACE, 1.0, 0.01, **asked)
+    with pytest.raises(sordino.InputError, match="date: a day that there is, as in 2026-11-23"):
+        sordino.publish(studies(20), SPACE, 1.0, 1e-4, date="2026-02-29", **asked)
+    key = tmp_path / "new.key"
+    with pytest.raises(sordino.InputError, match="max_epsilon is 1; admissible: at least"):
+        sordino.publish(studies(20), SPACE, 2.0, 1e-4, sign=key, **asked)
+    assert not key.exists() and not any(tmp_path.glob("l*")), "a refusal leaves nothing behind"
     broken = tmp_path / "broken.safetensors"
     prior.save(broken)
     changed = bytearray(broken.read_bytes())

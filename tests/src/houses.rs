@@ -38,7 +38,8 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "host/src/",
         floors: &[
-            &["entropy", "program", "width", "text", "hex"],
+            &["words"],
+            &["entropy", "program", "width", "text", "day", "hex"],
             &["files"],
             &["signature", "space"],
             &["ledger"],

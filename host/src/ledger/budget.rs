@@ -1,13 +1,16 @@
 //! What the charges of a ledger add up to, and the budget they are held against.
 
 use sordino_core::privacy::accountant::{
-    Accountant, AccountantError, GaussianAccountant, RdpAccountant,
+    Accountant, AccountantError, GaussianAccountant, RdpAccountant, analytic,
 };
 use sordino_core::privacy::budget::{BudgetError, Filter, GaussianFilter};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use super::line::Accounting;
 use super::{LedgerError, Terms};
+
+/// What rounding may take away from what is left, as a share.
+const SLACK: f64 = 1e-9;
 
 /// What was spent so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,6 +145,38 @@ impl Budget {
         }
     }
 
+    /// ε, from below, that further releases may cost together at the δ of these terms, where that is
+    /// one number: sums, and Gaussians. `charged` are the events charged so far.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`].
+    pub fn left<'e>(
+        &self,
+        terms: &Terms,
+        charged: impl Iterator<Item = &'e Event>,
+    ) -> Result<Option<f64>, LedgerError> {
+        let Some(most) = terms.epsilon_max else {
+            return Ok(None);
+        };
+        match self {
+            Budget::Sum { epsilon, .. } => Ok(Some((most - epsilon).max(0.0))),
+            Budget::Renyi(_) => Ok(None),
+            Budget::Gaussian(_) => {
+                let all = weight(analytic::noise_multiplier(most, terms.delta)?);
+                let left = charged.fold(all * (1.0 - SLACK), |left, event| match *event {
+                    Event::Gaussian {
+                        noise_multiplier, ..
+                    } => left - weight(noise_multiplier),
+                    _ => left,
+                });
+                if left < all * SLACK {
+                    return Ok(Some(0.0));
+                }
+                let epsilon = analytic::epsilon(left.sqrt().recip(), terms.delta)?;
+                Ok(Some(epsilon * (1.0 - SLACK)))
+            }
+        }
+    }
+
     /// Counts events that were admitted.
     pub fn charge(&mut self, events: &[Event]) -> Result<(), LedgerError> {
         for event in events {
@@ -181,6 +216,11 @@ impl Budget {
             }
         }
     }
+}
+
+/// 1/z²: Gaussians on everybody are one Gaussian, whose weight is the sum of theirs.
+fn weight(noise_multiplier: f64) -> f64 {
+    (noise_multiplier * noise_multiplier).recip()
 }
 
 type Sums = (f64, f64, Option<NeighboringRelation>);

@@ -21,9 +21,7 @@ use super::LedgerError;
 use super::line::{Entry, unseal};
 use super::log::Log;
 use super::place::lock;
-use crate::files::{
-    create_folders_privately, io_at, open_regular, read_bounded, with_suffix, write_privately,
-};
+use crate::files::{create_folders_privately, io_at, open_regular, read_bounded, write_privately};
 
 /// Counters are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -53,7 +51,7 @@ impl CounterPlace {
         ))
     }
 
-    /// The counter of one ledger for `data`; both the counter and the data set are locked. A caller
+    /// The counter of the ledger at `ledger` for `data`; both the counter and the data set are locked. A caller
     /// that says `another` once is not asked again whether the data set has charges elsewhere.
     ///
     /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`],
@@ -61,6 +59,7 @@ impl CounterPlace {
     pub(super) fn open(
         &self,
         id: &str,
+        ledger: &Path,
         data: &str,
         another: bool,
     ) -> Result<Option<Counter>, LedgerError> {
@@ -68,8 +67,7 @@ impl CounterPlace {
             return Ok(None);
         };
         create_folders_privately(folder).map_err(LedgerError::counter)?;
-        let path = folder.join(format!("{id}.json"));
-        let held = hold(&with_suffix(&path, ".lock"))?;
+        let held = hold(&folder.join(format!("{id}.json.lock")))?;
         let name = folder.join(format!("data-{}.lock", digest(data)));
         let held_data = hold(&name).map_err(|error| match error {
             LedgerError::Busy { path } => LedgerError::DataSetBusy {
@@ -78,16 +76,31 @@ impl CounterPlace {
             },
             other => other,
         })?;
-        let kept = read(&path)?.filter(|kept| kept.ledger == id);
-        let another = another || kept.as_ref().is_some_and(|kept| kept.another);
-        let counter = Counter {
-            path,
-            data: data.to_owned(),
-            another,
-            kept,
-            _held: [held, held_data],
-        };
+        let mut counter = Counter::read(folder, id, ledger, data, another)?;
+        counter._held = vec![held, held_data];
         counter.refuse_others()?;
+        Ok(Some(counter))
+    }
+
+    /// The same for those who only look: nothing is locked or made.
+    ///
+    /// **Errors**: as [`CounterPlace::open`], without those of locks.
+    pub(super) fn look(
+        &self,
+        id: &str,
+        ledger: &Path,
+        data: &str,
+        another: bool,
+    ) -> Result<Option<Counter>, LedgerError> {
+        let CounterPlace::Folder(folder) = self else {
+            return Ok(None);
+        };
+        let counter = Counter::read(folder, id, ledger, data, another)?;
+        // Where there is no folder, nobody has counted yet; opening makes it.
+        let is_there = folder.try_exists().map_err(io_at(folder));
+        if is_there.map_err(LedgerError::counter)? {
+            counter.refuse_others()?;
+        }
         Ok(Some(counter))
     }
 }
@@ -166,13 +179,49 @@ pub(super) struct Counter {
     data: String,
     another: bool,
     kept: Option<Kept>,
-    _held: [File; 2],
+    /// Where its ledger is.
+    ledger: PathBuf,
+    _held: Vec<File>,
 }
 
 impl Counter {
-    /// Whether the ledger was ever seen.
-    pub fn is_known(&self) -> bool {
-        self.kept.is_some()
+    /// What is kept of one ledger; nothing is locked.
+    fn read(
+        folder: &Path,
+        id: &str,
+        ledger: &Path,
+        data: &str,
+        another: bool,
+    ) -> Result<Counter, LedgerError> {
+        let path = folder.join(format!("{id}.json"));
+        let kept = read(&path)?.filter(|kept| kept.ledger == id);
+        let another = another || kept.as_ref().is_some_and(|kept| kept.another);
+        Ok(Counter {
+            path,
+            data: data.to_owned(),
+            another,
+            kept,
+            ledger: ledger.to_owned(),
+            _held: Vec::new(),
+        })
+    }
+
+    /// What a person should know about a ledger that was begun before.
+    pub fn notes(&self) -> Vec<String> {
+        let Some(kept) = &self.kept else {
+            return vec![
+                "this ledger is seen for the first time here; an older copy cannot be noticed yet"
+                    .into(),
+            ];
+        };
+        let before = Path::new(&kept.path);
+        if before == self.ledger {
+            return Vec::new();
+        }
+        let before = before.display();
+        vec![format!(
+            "this ledger was last seen at {before}: of copies of one ledger go on with one alone"
+        )]
     }
 
     /// Refuses if another ledger holds charges for the same data set, unless that was accepted
@@ -198,7 +247,9 @@ impl Counter {
             {
                 let charges = kept.charges;
                 let ledger = PathBuf::from(kept.path);
+                let gone = ledger == self.ledger;
                 return Err(LedgerError::OtherLedger {
+                    gone,
                     data: kept.data,
                     path: ledger,
                     charges,
@@ -215,6 +266,7 @@ impl Counter {
             path: log.path.clone(),
             found: log.entries.len() as u64,
             known: kept.charges,
+            seen: PathBuf::from(&kept.path),
             counter: self.path.clone(),
         }
     }

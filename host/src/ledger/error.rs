@@ -7,6 +7,10 @@ use sordino_core::privacy::accountant::AccountantError;
 
 use crate::entropy::NoEntropy;
 use crate::files::FileError;
+use crate::text::{significant_down, significant_up};
+
+/// A smaller ε than this is no room: no command takes one.
+const ROOM_MIN: f64 = 1e-5;
 
 /// Why a ledger cannot be opened, or a charge was not written down. Nothing may be released then.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +78,7 @@ pub enum LedgerError {
     /// copy, or another history.
     #[error(
         "{path}: holds {found} charges, or others than the {known} that were made in it (as {counter} says): put its \
-         newest copy back"
+         newest copy back, which was last seen at {seen}"
     )]
     RolledBack {
         /// Path of the ledger.
@@ -83,6 +87,8 @@ pub enum LedgerError {
         found: u64,
         /// Charges that were seen in it.
         known: u64,
+        /// Where it was when it was last charged or opened.
+        seen: PathBuf,
         /// Where that is kept.
         counter: PathBuf,
     },
@@ -99,10 +105,14 @@ pub enum LedgerError {
     },
     /// The data set has charges in another ledger.
     #[error(
-        "the data set {data:?} has {charges} charges in another ledger, last seen at {path} (as {counter} says): use \
-         that one, because losses in two ledgers add up and neither budget knows the other"
+        "the data set {data:?} has {charges} charges in {} (as {counter} says): {}, because losses in two ledgers add up \
+         and neither budget knows the other",
+        place(path, *gone),
+        if *.gone { "put its newest copy back" } else { "use that one" }
     )]
     OtherLedger {
+        /// Whether that is where this one is: it was removed, or another was put in its place.
+        gone: bool,
         /// The name of the data set.
         data: String,
         /// Where the other ledger was last seen.
@@ -147,6 +157,30 @@ pub enum LedgerError {
         /// The most that is admitted.
         delta_max: f64,
     },
+    /// The budget of the data set has no room for what is asked. Nothing was written.
+    #[error(
+        "budget spent: the data set {data:?} is named in the ledger {path}, which holds ε {} of {epsilon_max} at δ = {delta}; this \
+         would make it {}; {}",
+        significant_up(*.spent, 4),
+        significant_up(*.epsilon, 4),
+        fits(*.left)
+    )]
+    NoRoom {
+        /// Path of the ledger.
+        path: PathBuf,
+        /// The name of the data set.
+        data: String,
+        /// ε of all charges so far.
+        spent: f64,
+        /// ε with what is asked.
+        epsilon: f64,
+        /// The most that is admitted.
+        epsilon_max: f64,
+        /// The δ of all of these.
+        delta: f64,
+        /// ε that still fits, from below; none where that depends on what is released.
+        left: Option<f64>,
+    },
     /// A simulated release was charged before at another cost.
     #[error("release {release} was charged before at another cost")]
     Changed {
@@ -180,6 +214,25 @@ pub enum LedgerError {
     /// The system gave no randomness for the name of a new ledger.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
+}
+
+/// Where the charges of a data set are.
+fn place(path: &Path, gone: bool) -> String {
+    let path = path.display();
+    if gone {
+        format!("the ledger that was at {path} and is gone")
+    } else {
+        format!("another ledger, last seen at {path}")
+    }
+}
+
+/// What still fits a budget, in words.
+fn fits(left: Option<f64>) -> String {
+    match left {
+        None => "a smaller ε may fit".into(),
+        Some(left) if left < ROOM_MIN => "nothing more fits".into(),
+        Some(left) => format!("at most ε {} still fits", significant_down(left, 3)),
+    }
 }
 
 impl LedgerError {

@@ -58,6 +58,9 @@ pub struct Entry {
     /// What is unusual about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The day on which it was made, YYYY-MM-DD in UTC, where the program that made it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<String>,
 }
 
 /// Where the chain stands after a line.

@@ -197,7 +197,7 @@ impl Log {
         }
         if terms.epsilon_max.is_some() && head.epsilon_max != terms.epsilon_max {
             return self.mismatch(
-                "epsilon_max",
+                "max_epsilon",
                 told(head.epsilon_max, "without end"),
                 told(terms.epsilon_max, "without end"),
             );

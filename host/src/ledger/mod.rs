@@ -57,7 +57,8 @@
 
 use std::path::Path;
 
-use sordino_core::privacy::{Charge, Event, Provenance, SourceKind};
+use sordino_core::privacy::accountant::{Accountant, GaussianAccountant};
+use sordino_core::privacy::{Charge, Event, NeighboringRelation, Provenance, SourceKind};
 
 mod budget;
 mod budgeted;
@@ -69,6 +70,7 @@ pub(crate) mod line;
 mod log;
 mod looks;
 mod place;
+mod preview;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -79,8 +81,10 @@ pub use counter::CounterPlace;
 pub use deferred::{Deferred, Planned};
 pub use error::LedgerError;
 pub use line::{Accounting, Entry};
+pub use preview::Preview;
 pub use terms::Terms;
 
+use crate::day::Day;
 use crate::entropy;
 use crate::files::{FileError, io_at, read_bounded, write_atomically};
 use budget::Budget;
@@ -88,6 +92,10 @@ use counter::Counter;
 use line::{Chain, events_of_torn, seal, unseal};
 use log::Log;
 use place::{Name, Place, is_begun};
+
+/// Said of a ledger that lacked its last charge, or the end of it.
+const COMPLETED: &str =
+    "a charge that had not reached the ledger, or was cut off in it, counts as charged";
 
 /// How a ledger of secret noise is opened.
 #[derive(Clone, Debug)]
@@ -116,6 +124,7 @@ pub struct Ledger {
     notes: Vec<String>,
     broken: bool,
     name: Option<Name>,
+    day: Option<Day>,
 }
 
 /// What a ledger of secret noise holds, for those who only look.
@@ -165,6 +174,57 @@ impl Contents {
                 charges,
             },
         })
+    }
+}
+
+impl Contents {
+    /// ε, from below, that further releases may still cost together; none where there is no budget,
+    /// or where that depends on what is released.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`].
+    pub fn left(&self) -> Result<Option<f64>, LedgerError> {
+        let budget = Budget::replay(&self.terms, self.events())?;
+        budget.left(&self.terms, self.events())
+    }
+
+    /// What the events of one charge cost alone, at the δ of the terms.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`].
+    pub fn cost(&self, entry: &Entry) -> Result<f64, LedgerError> {
+        Ok(Budget::replay(&self.terms, entry.events.iter())?.spent()?.0)
+    }
+
+    /// ε of these events at the δ of the terms between any two things that a contributor may have
+    /// given, where each is a Gaussian whose own ε compares a contribution with nothing.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`].
+    pub fn between(&self, events: &[Event]) -> Result<Option<f64>, LedgerError> {
+        if self.terms.accounting != Accounting::Gaussian {
+            return Ok(None);
+        }
+        // Two contributions may be opposite, twice as far from each other as from nothing.
+        let mut accountant = GaussianAccountant::new();
+        for event in events {
+            match *event {
+                Event::Gaussian {
+                    noise_multiplier,
+                    relation: NeighboringRelation::ReplaceSpecial,
+                } => accountant.compose(
+                    &Event::Gaussian {
+                        noise_multiplier: 0.5 * noise_multiplier,
+                        relation: NeighboringRelation::ReplaceSpecial,
+                    },
+                    1,
+                )?,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(accountant.epsilon(self.terms.delta)?.epsilon))
+    }
+
+    /// All events in the order in which they were charged.
+    pub fn events(&self) -> impl Iterator<Item = &Event> + Clone {
+        self.entries.iter().flat_map(|entry| &entry.events)
     }
 }
 
@@ -240,15 +300,14 @@ impl Ledger {
             .unwrap_or_default();
         let mut counter = match begun {
             Some(counter) => counter,
-            None => options.counter.open(&id, &terms.data, options.another)?,
+            None => options
+                .counter
+                .open(&id, path, &terms.data, options.another)?,
         };
-        let mut notes = Vec::new();
-        if !is_new && counter.as_ref().is_some_and(|counter| !counter.is_known()) {
-            notes.push(
-                "this ledger is seen for the first time here; an older copy cannot be noticed yet"
-                    .into(),
-            );
-        }
+        let mut notes = match &counter {
+            Some(counter) if !is_new => counter.notes(),
+            _ => Vec::new(),
+        };
         let missing = counter
             .as_ref()
             .map(|counter| counter.compare(&log))
@@ -261,10 +320,7 @@ impl Ledger {
             drop(place);
             let (again, bytes) = Place::open(path)?;
             (place, log) = (again, Log::parse(path, &bytes, kind)?);
-            notes.push(
-                "a charge that had not reached the ledger, or was cut off in it, counts as charged"
-                    .into(),
-            );
+            notes.push(COMPLETED.into());
         }
         let last = log.lines.pop().unwrap_or_default();
         if let Some(counter) = &mut counter {
@@ -303,7 +359,15 @@ impl Ledger {
             notes: Vec::new(),
             broken: false,
             name: None,
+            day: None,
         })
+    }
+
+    /// From now on charges say that they were made on this day.
+    #[must_use]
+    pub const fn on(mut self, day: Day) -> Ledger {
+        self.day = Some(day);
+        self
     }
 
     /// Writes a charge down: release number `release` of its party costs these events. Under secret
@@ -350,6 +414,7 @@ impl Ledger {
             events: events.to_vec(),
             noise,
             note: None,
+            day: self.day.map(|day| day.to_string()),
         };
         let chain = sealed(self.chain, &entry)?.1;
         Ok(Some(Planned {
@@ -521,9 +586,22 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
 
 /// Writes the first line of a new ledger, once its second count is known to be possible.
 fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
+    let id = entropy::name().map_err(LedgerError::NoEntropy)?;
+    // First of all whether there are charges elsewhere: a ledger that was lost is no new one.
+    let counter = options
+        .counter
+        .open(&id, path, &terms.data, options.another)?;
+    check_new(terms)?;
+    let (line, _) = sealed(Chain::START, &terms.head(SourceKind::Secret, Some(id)))?;
+    write_atomically(path, format!("{line}\n").as_bytes())?;
+    Ok(counter)
+}
+
+/// Refuses terms that no new ledger has.
+fn check_new(terms: &Terms) -> Result<(), LedgerError> {
     if terms.epsilon_max.is_none() {
         return Err(LedgerError::Terms {
-            key: "epsilon_max",
+            key: "max_epsilon",
             admissible: "a number above 0, the most that the data may give in all: a new ledger needs one",
         });
     }
@@ -534,11 +612,7 @@ fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter
             character,
         });
     }
-    let id = entropy::name().map_err(LedgerError::NoEntropy)?;
-    let counter = options.counter.open(&id, &terms.data, options.another)?;
-    let (line, _) = sealed(Chain::START, &terms.head(SourceKind::Secret, Some(id)))?;
-    write_atomically(path, format!("{line}\n").as_bytes())?;
-    Ok(counter)
+    Ok(())
 }
 
 /// The line that completes the ledger, if one is missing or torn.
@@ -578,6 +652,7 @@ fn completion(
         events: known,
         noise,
         note,
+        day: None,
     };
     Ok(Some(sealed(log.chain, &entry)?.0))
 }

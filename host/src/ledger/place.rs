@@ -47,7 +47,7 @@ impl Name {
 }
 
 /// The absolute path, links followed; of a file that does not exist yet, its folder's.
-fn resolved(path: &Path) -> Result<PathBuf, LedgerError> {
+pub(super) fn resolved(path: &Path) -> Result<PathBuf, LedgerError> {
     match fs::canonicalize(path) {
         Ok(path) => Ok(path),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

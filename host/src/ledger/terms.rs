@@ -56,7 +56,7 @@ impl Terms {
             .epsilon_max
             .is_some_and(|most| !(most > 0.0 && most.is_finite()))
         {
-            return refuse("epsilon_max", "a finite number above 0");
+            return refuse("max_epsilon", "a finite number above 0");
         }
         let delta = self.delta < 1.0
             && (self.delta > 0.0 || (self.delta == 0.0 && self.accounting == Accounting::Sum));

@@ -11,6 +11,8 @@ use sordino_core::privacy::NeighboringRelation;
 mod hostile;
 /// Charges that become durable with what they pay for.
 mod planned;
+/// What is found by those who only look.
+mod previews;
 /// Charges, deaths, edits and older copies in any order.
 mod sequences;
 
@@ -315,6 +317,15 @@ fn mended_an_older_copy_is_refused_and_says_what_to_do() {
     ledger.charge(3, &[pure(0.25)]).unwrap();
     drop(ledger);
     assert_eq!(desk.open().unwrap().len(), 4);
+    // Moved, it says where it was.
+    let moved = desk.folder.join("moved.jsonl");
+    fs::rename(&desk.path, &moved).unwrap();
+    let ledger = Ledger::open_secret(&moved, &terms(), &desk.options()).unwrap();
+    let told = format!("last seen at {}", desk.path.display());
+    assert!(ledger.notes()[0].contains(&told), "{:?}", ledger.notes());
+    drop(ledger);
+    fs::rename(&moved, &desk.path).unwrap();
+    drop(desk.open().unwrap());
     // A copy under another name is the same ledger: it cannot be open twice, nor be charged beside
     // the first.
     let copy = desk.folder.join("copy.jsonl");
@@ -325,14 +336,15 @@ fn mended_an_older_copy_is_refused_and_says_what_to_do() {
     ledger.charge(4, &[pure(0.25)]).unwrap();
     ledger.charge(5, &[pure(0.25)]).unwrap();
     drop(ledger);
-    assert!(matches!(
-        open_copy(),
-        Err(LedgerError::RolledBack {
+    match open_copy().err() {
+        Some(LedgerError::RolledBack {
             found: 4,
             known: 6,
+            seen,
             ..
-        })
-    ));
+        }) => assert_eq!(seen, desk.path),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -348,10 +360,24 @@ fn mended_a_second_ledger_of_a_data_set_is_refused() {
     fs::rename(&desk.path, desk.folder.join("away.jsonl")).unwrap();
     match desk.open().err() {
         Some(LedgerError::OtherLedger {
-            path, charges: 1, ..
+            path,
+            charges: 1,
+            gone: true,
+            ..
         }) => assert_eq!(path, desk.path),
         other => panic!("{other:?}"),
     }
+    // It is told first, whatever else is missing.
+    let without = Terms {
+        epsilon_max: None,
+        ..terms()
+    };
+    let refused = Ledger::open_secret(&desk.path, &without, &desk.options());
+    let told = refused.err().unwrap().to_string();
+    assert!(
+        told.contains(&format!("was at {} and is gone", desk.path.display())),
+        "{told}"
+    );
     assert!(!desk.path.exists(), "refused before it is made");
     let another = Terms {
         data: "other wards".into(),
@@ -383,7 +409,7 @@ fn mended_the_first_line_is_checked_by_name() {
     assert!(matches!(
         open(&without),
         Err(LedgerError::Terms {
-            key: "epsilon_max",
+            key: "max_epsilon",
             ..
         })
     ));
@@ -422,7 +448,7 @@ fn mended_the_first_line_is_checked_by_name() {
                 epsilon_max: Some(3.0),
                 ..terms()
             },
-            "epsilon_max",
+            "max_epsilon",
         ),
         (
             Terms {

@@ -532,6 +532,26 @@ fn narrow(numbers: &[f64]) -> Vec<f32> {
     numbers.iter().map(|x| *x as f32).collect()
 }
 
+/// Bytes of the file that a publication is going to be, to within some dozens: numbers that are made
+/// of releases are written with as many digits as they need.
+///
+/// **Errors**: as [`file`].
+pub fn size(
+    publication: &Publication,
+    context: &Context,
+    multipliers: &[f64],
+) -> Result<usize, PublishError> {
+    let config = context.config();
+    let m = config.features();
+    let learned = (config.parameters().noise_variance, 0.0);
+    let mut label = label(publication, context, multipliers, learned, false)?;
+    label.ledger = Some("0".repeat(64));
+    let covariance = vec![0.0; m * (m + 1) / 2];
+    let landmarks = narrow(context.landmarks());
+    let file = PriorFile::new(label, landmarks, vec![0.0; m], covariance)?;
+    Ok(file.to_bytes().len())
+}
+
 /// The file of the releases that were learned, which may be the first of those that are planned.
 ///
 /// **Errors**: [`PublishError::Refused`] for a text or a number that no label has;
@@ -543,24 +563,44 @@ pub fn file(
     learned: &Learned,
     simulated: bool,
 ) -> Result<PriorFile, PublishError> {
-    let config = context.config();
+    let m = context.config().features();
     let posterior = &learned.posterior;
     let made = &multipliers[..multipliers.len().min(learned.releases as usize)];
+    let of_releases = (posterior.heterogeneity(), learned.self_test);
+    let label = label(publication, context, made, of_releases, simulated)?;
+    let rows = posterior.covariance().chunks_exact(m);
+    let covariance = rows.enumerate().flat_map(|(i, row)| narrow(&row[..=i]));
+    let landmarks = narrow(context.landmarks());
+    Ok(PriorFile::new(
+        label,
+        landmarks,
+        narrow(posterior.weights()),
+        covariance.collect(),
+    )?)
+}
+
+/// The label of a file of these releases, with the heterogeneity and the self-test that they say.
+fn label(
+    publication: &Publication,
+    context: &Context,
+    made: &[f64],
+    (heterogeneity, self_test): (f64, f64),
+    simulated: bool,
+) -> Result<Label, PublishError> {
+    let config = context.config();
     let (exact, replace_epsilon) = cost(made, publication.delta)?;
     // The multipliers were found for this ε and certified at it; what is computed back from them is
     // rounded up.
     let epsilon = exact.min(publication.epsilon);
-    let rows = posterior.covariance().chunks_exact(config.features());
-    let covariance = rows.enumerate().flat_map(|(i, row)| narrow(&row[..=i]));
-    let label = Label {
+    Ok(Label {
         space: publication.space.clone(),
         goal: publication.goal,
         value: publication.value.clone(),
         kernel: KERNEL.into(),
         lengthscale: context.lengthscale() as f32,
         noise_fraction: config.parameters().noise_variance,
-        heterogeneity: posterior.heterogeneity(),
-        self_test: learned.self_test.clamp(-SELF_TEST_MAX, SELF_TEST_MAX),
+        heterogeneity,
+        self_test: self_test.clamp(-SELF_TEST_MAX, SELF_TEST_MAX),
         contributors: config.parameters().agents,
         releases: made.len() as u32,
         noise_multipliers: made.to_vec(),
@@ -576,14 +616,7 @@ pub fn file(
         note: publication.note.clone(),
         published: publication.published.clone(),
         ledger: None,
-    };
-    let landmarks = narrow(context.landmarks());
-    Ok(PriorFile::new(
-        label,
-        landmarks,
-        narrow(posterior.weights()),
-        covariance.collect(),
-    )?)
+    })
 }
 
 /// The file with the head of the ledger that its releases were charged in; to be signed after that.

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::stop::Stop;
+use crate::words::{Words, how, said};
 
 /// The end of the output that is kept: the score is its last line.
 const TAIL: usize = 1 << 16;
 /// How long the descendants of a command that has ended may hold its output open, and how long a
 /// command that is asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long the last line of a command that has ended may be on its way.
+const HUSH: Duration = Duration::from_millis(20);
 
 /// Why a run gave no score.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -28,8 +31,13 @@ pub enum Failure {
     #[error("ran out of time and was killed")]
     TimeOut,
     /// It ended with this code; none if a signal ended it.
-    #[error("{}", .0.map_or("was ended by a signal".to_owned(), |code| format!("ended with exit code {code}")))]
-    Exit(Option<i32>),
+    #[error("{}{}", how(.code), said(.words))]
+    Exit {
+        /// Its exit code; none if a signal ended it.
+        code: Option<i32>,
+        /// Last line of its standard error, where that is quoted.
+        words: String,
+    },
     /// The last line of its output is not a number, or is missing.
     #[error("ended without a number on the last line of its output")]
     NoNumber,
@@ -75,9 +83,19 @@ pub struct Job<'a> {
     pub variables: &'a [(String, String)],
     /// How long it may take.
     pub time_max: Duration,
-    /// Let its standard error through; otherwise it is discarded, because training programs print
-    /// scores there.
-    pub show_errors: bool,
+    /// What becomes of its standard error.
+    pub errors: Errors,
+}
+
+/// What becomes of a command's standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errors {
+    /// It is discarded, because training programs print scores there.
+    Discarded,
+    /// It goes where ours goes.
+    Shown,
+    /// Its last line is quoted if the command fails.
+    Quoted,
 }
 
 /// Runs a command in a process group of its own, which ends with it, and gives the last line of its
@@ -93,10 +111,10 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         .envs(job.variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(if job.show_errors {
-            Stdio::inherit()
-        } else {
-            Stdio::null()
+        .stderr(match job.errors {
+            Errors::Shown => Stdio::inherit(),
+            Errors::Discarded => Stdio::null(),
+            Errors::Quoted => Stdio::piped(),
         })
         .process_group(0)
         .spawn()
@@ -111,6 +129,7 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
     if let Some(mut stdout) = child.stdout.take() {
         std::thread::spawn(move || drop(sender.send(tail(&mut stdout))));
     }
+    let words = child.stderr.take().map(Words::of);
     let group = Pid::from_child(&child);
     let ended = wait(group, start, job.time_max, stop);
     let text = match ended {
@@ -125,7 +144,12 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
     let status = end(&mut child, group).map_err(Failure::not_started)?;
     ended?;
     if !status.success() {
-        return Err(Failure::Exit(status.code()));
+        // Its group is gone, and its last line may still be on its way.
+        let words = words.map_or(String::new(), |words| words.last_after(HUSH));
+        return Err(Failure::Exit {
+            code: status.code(),
+            words,
+        });
     }
     // Something it had started still held the output open.
     let text = text.ok_or(Failure::TimeOut)?;
@@ -214,7 +238,7 @@ mod tests {
             input: "{\"x\":0.25}",
             variables: &variables,
             time_max,
-            show_errors: false,
+            errors: Errors::Discarded,
         };
         Reading::Number.read(&run(&job, &Stop::never())?)
     }
@@ -242,17 +266,39 @@ mod tests {
         );
     }
 
+    fn exit(code: Option<i32>) -> Failure {
+        let words = String::new();
+        Failure::Exit { code, words }
+    }
+
+    #[test]
+    fn the_last_line_of_what_failed_is_quoted_where_it_may_be() {
+        let command = "echo first >&2; echo 'no such file' >&2; echo >&2; exit 3";
+        let variables = [];
+        let mut job = Job {
+            command,
+            input: "",
+            variables: &variables,
+            time_max: Duration::from_secs(20),
+            errors: Errors::Quoted,
+        };
+        let said = run(&job, &Stop::never()).unwrap_err().to_string();
+        assert_eq!(said, "ended with exit code 3; its last words: no such file");
+        job.errors = Errors::Discarded;
+        assert_eq!(run(&job, &Stop::never()), Err(exit(Some(3))));
+    }
+
     #[test]
     fn what_goes_wrong_has_a_name() {
-        assert_eq!(of("exit 3"), Err(Failure::Exit(Some(3))));
-        assert_eq!(of("echo 0.5; exit 1"), Err(Failure::Exit(Some(1))));
-        assert_eq!(of("kill -KILL $$"), Err(Failure::Exit(None)));
+        assert_eq!(of("exit 3"), Err(exit(Some(3))));
+        assert_eq!(of("echo 0.5; exit 1"), Err(exit(Some(1))));
+        assert_eq!(of("kill -KILL $$"), Err(exit(None)));
         assert_eq!(of("echo nan"), Err(Failure::NotFinite));
         assert_eq!(of("echo -inf"), Err(Failure::NotFinite));
         assert_eq!(of("echo 0.5; echo done"), Err(Failure::NoNumber));
         assert_eq!(of("true"), Err(Failure::NoNumber));
         assert_eq!(of("printf '\\377\\376'"), Err(Failure::NoNumber));
-        assert_eq!(of("no-such-program-at-all"), Err(Failure::Exit(Some(127))));
+        assert_eq!(of("no-such-program-at-all"), Err(exit(Some(127))));
     }
 
     /// A command that hangs is killed with what it started: its child would write a file otherwise.
@@ -301,7 +347,7 @@ mod tests {
             input: "",
             variables: &[],
             time_max: GRACE * 10,
-            show_errors: false,
+            errors: Errors::Discarded,
         };
         let stop = Stop::never();
         let wisher = stop.clone();

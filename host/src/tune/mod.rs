@@ -17,7 +17,7 @@ pub mod score;
 pub mod space;
 pub mod stop;
 
-use command::{Failure, Job};
+use command::{Errors, Failure, Job};
 use score::{Reading, Value};
 use space::CandidateList;
 use stop::Stop;
@@ -99,7 +99,11 @@ impl Plan<'_> {
             input: &self.space.json(candidate).to_string(),
             variables: &self.space.environment(candidate),
             time_max: self.time_max,
-            show_errors: self.show_errors,
+            errors: if self.show_errors {
+                Errors::Shown
+            } else {
+                Errors::Discarded
+            },
         };
         self.reading.read(&command::run(&job, stop)?)
     }
@@ -146,7 +150,13 @@ mod tests {
             .unwrap();
         assert_eq!(serial, parallel);
         assert_eq!(serial[6], Ok(Value::Number(0.6)));
-        assert_eq!(serial[3], Err(Failure::Exit(Some(1))));
+        assert_eq!(
+            serial[3],
+            Err(Failure::Exit {
+                code: Some(1),
+                words: String::new()
+            })
+        );
     }
 
     #[test]

@@ -8,15 +8,21 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::files::read_bounded;
 
-/// How often a stop was requested.
+/// What a shell adds to the number of the signal that ended a program.
+const BY_SIGNAL: i32 = 128;
+
+/// How often a stop was requested, and by which signal first.
 #[derive(Debug, Default)]
-pub struct Stop(AtomicU32);
+pub struct Stop {
+    wishes: AtomicU32,
+    signal: AtomicI32,
+}
 
 impl Stop {
     /// A stop that no signal requests.
@@ -30,6 +36,17 @@ impl Stop {
     ///
     /// **Errors**: those of the system.
     pub fn on_signals() -> io::Result<Arc<Stop>> {
+        Self::on_signals_telling(2, |_| {})
+    }
+
+    /// The same for a program that goes on after `most` requests, and ends on the spot at the next;
+    /// `told` is told the number of each.
+    ///
+    /// **Errors**: those of the system.
+    pub fn on_signals_telling(
+        most: u32,
+        told: impl Fn(u32) + Send + 'static,
+    ) -> io::Result<Arc<Stop>> {
         let mut signals = SigSet::empty();
         let ignored = ignored();
         for signal in [
@@ -44,28 +61,42 @@ impl Stop {
         }
         signals.thread_block()?;
         let stop = Arc::new(Stop::default());
-        let told = stop.clone();
+        let wished = stop.clone();
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
-                while signals.wait().is_ok() {
-                    told.wish();
-                    if told.wishes() > 2 {
-                        std::process::exit(1);
+                while let Ok(signal) = signals.wait() {
+                    let first = wished.signal.load(Ordering::Relaxed);
+                    if first == 0 {
+                        wished.signal.store(signal as i32, Ordering::Relaxed);
                     }
+                    wished.wish();
+                    if wished.wishes() > most {
+                        std::process::exit(BY_SIGNAL + signal as i32);
+                    }
+                    told(wished.wishes());
                 }
             })?;
         Ok(stop)
     }
 
+    /// The exit code of a program that a signal ended, as shells have it: 130 for Ctrl-C, 143 for
+    /// SIGTERM; 1 if no signal did.
+    pub fn exit_code(&self) -> u8 {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => 1,
+            signal => u8::try_from(BY_SIGNAL + signal).unwrap_or(1),
+        }
+    }
+
     /// Requests a stop.
     pub fn wish(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.wishes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Number of requests so far: at 1 commands are asked to end, from 2 on they are killed.
     pub fn wishes(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+        self.wishes.load(Ordering::Relaxed)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display, Write};
 
-pub use sordino_host::text::chain;
+pub use sordino_host::text::{chain, significant, significant_down, significant_up};
 
 /// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise`
 /// and the page say it in these words; a test compares them, and `docs/epsilon.md` names the proof
@@ -60,35 +60,6 @@ pub fn first_three(names: &[&str], separator: &str) -> String {
     match names.len().saturating_sub(3) {
         0 => shown,
         more => format!("{shown} and {more} more"),
-    }
-}
-
-/// A number with about `digits` significant digits, without an exponent where it is readable
-/// without one.
-pub fn significant(x: f64, digits: usize) -> String {
-    if x == 0.0 || !x.is_finite() {
-        return format!("{x}");
-    }
-    let magnitude = x.abs().log10().floor();
-    if !(-4.0..7.0).contains(&magnitude) {
-        return format!("{x:.*e}", digits.saturating_sub(1));
-    }
-    format!(
-        "{x:.*}",
-        (digits as f64 - 1.0 - magnitude).max(0.0) as usize
-    )
-}
-
-/// The same, never below x > 0: for bounds that are told as bounds.
-pub fn significant_up(x: f64, digits: usize) -> String {
-    let nearest = significant(x, digits);
-    match nearest.parse::<f64>() {
-        // One unit of the last digit is more than what rounding took away.
-        Ok(told) if told < x => significant(
-            x + 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64),
-            digits,
-        ),
-        _ => nearest,
     }
 }
 

@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sordino_core::privacy::Event;
-use sordino_host::ledger::{CounterPlace, Ledger, LedgerError, Options, Terms};
+use sordino_experiment::progress::log::note;
+use sordino_host::ledger::{CounterPlace, Ledger, LedgerError, Options, Preview, Terms};
 
 use sordino_experiment::command_line::error::CliError;
+
+/// What the budget of a ledger is called on the command line.
+pub const MAX_EPSILON: &str = "--max-epsilon";
 
 /// The options of a command that keeps a ledger.
 #[derive(Clone, Debug, Args)]
@@ -27,27 +31,71 @@ pub struct LedgerArguments {
 }
 
 impl LedgerArguments {
-    /// The ledger of secret noise for these terms, which says what is unusual about it. The next
-    /// charge costs `next`.
+    /// What opening the ledger for these terms would find, once it is known that these events fit its
+    /// budget; nothing is made or written. The next charge costs `next`.
     ///
     /// **Errors**: the ledger's, with the option that helps; `nothing` ends each.
-    pub fn open(&self, terms: &Terms, next: &[Event], nothing: &str) -> Result<Ledger, CliError> {
+    pub fn preview(
+        &self,
+        terms: &Terms,
+        events: &[Event],
+        next: &[Event],
+        nothing: &str,
+    ) -> Result<Preview, CliError> {
+        self.options(next)
+            .and_then(|options| Preview::of(&self.ledger, terms, &options))
+            .and_then(|mut preview| preview.admits(events).map(|()| preview))
+            .map_err(|error| refused(error, nothing))
+    }
+
+    /// The ledger of secret noise for these terms, with room for these events, which says what is
+    /// unusual about it. The next charge costs `next`. One that is refused leaves nothing behind.
+    ///
+    /// **Errors**: as [`LedgerArguments::preview`].
+    pub fn open(
+        &self,
+        terms: &Terms,
+        events: &[Event],
+        next: &[Event],
+        nothing: &str,
+    ) -> Result<Ledger, CliError> {
+        self.preview(terms, events, next, nothing)?;
+        let mut ledger = self
+            .options(next)
+            .and_then(|options| Ledger::open_secret(&self.ledger, terms, &options))
+            .map_err(|error| refused(error, nothing))?;
+        ledger
+            .admits(events)
+            .map_err(|error| refused(error, nothing))?;
+        self.told(ledger.notes());
+        Ok(ledger)
+    }
+
+    /// Says what is unusual about a ledger.
+    pub fn told(&self, notes: &[String]) {
+        let path = self.path().display();
+        for told in notes {
+            note(&format!("{path}: {told}"));
+        }
+        if self.no_counter {
+            note(&format!(
+                "{path}: --no-counter: nothing notices whether charges are missing in this ledger, or are in another one of \
+                 the same data set"
+            ));
+        }
+    }
+
+    fn options(&self, next: &[Event]) -> Result<Options, LedgerError> {
         let counter = if self.no_counter {
-            Ok(CounterPlace::Nowhere)
+            CounterPlace::Nowhere
         } else {
-            CounterPlace::of_user()
+            CounterPlace::of_user()?
         };
-        let options = Options {
-            counter: counter.map_err(|error| refused(error, nothing))?,
+        Ok(Options {
+            counter,
             another: self.another_ledger,
             next: next.to_vec(),
-        };
-        let ledger = Ledger::open_secret(&self.ledger, terms, &options)
-            .map_err(|error| refused(error, nothing))?;
-        for note in ledger.notes() {
-            eprintln!("{}: {note}", self.path().display());
-        }
-        Ok(ledger)
+        })
     }
 
     /// Path of its file.
@@ -58,10 +106,7 @@ impl LedgerArguments {
 
 /// What the ledger refused, and which option helps.
 pub fn refused(error: LedgerError, nothing: &str) -> CliError {
-    let hint = match error {
-        LedgerError::Terms {
-            key: "epsilon_max", ..
-        } => "; name it by --max-epsilon",
+    let hint = match &error {
         LedgerError::Counter { .. } | LedgerError::NoStateFolder => {
             "; --no-counter goes on without it, and neither an older copy of the ledger nor another ledger of the data \
              set is then noticed"
@@ -73,5 +118,30 @@ pub fn refused(error: LedgerError, nothing: &str) -> CliError {
         LedgerError::OtherLedger { .. } => "; --another-ledger goes on all the same",
         _ => "",
     };
-    CliError::input(format!("{error}{hint}; {nothing}"))
+    CliError::input(format!("{}{hint}; {nothing}", named(error)))
+}
+
+/// A refusal with the name that the budget has on the command line.
+fn named(error: LedgerError) -> LedgerError {
+    match error {
+        LedgerError::Terms {
+            key: "max_epsilon",
+            admissible,
+        } => LedgerError::Terms {
+            key: MAX_EPSILON,
+            admissible,
+        },
+        LedgerError::Mismatch {
+            key: "max_epsilon",
+            path,
+            ledger,
+            asked,
+        } => LedgerError::Mismatch {
+            key: MAX_EPSILON,
+            path,
+            ledger,
+            asked,
+        },
+        other => other,
+    }
 }

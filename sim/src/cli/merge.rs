@@ -51,6 +51,13 @@ pub struct Arguments {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     arguments.log.begin();
     let whole = Whole::new(&arguments.parts)?;
+    if std::fs::symlink_metadata(&arguments.out).is_ok() {
+        return Err(CliError::input(format!(
+            "--out {}: exists already, and nothing is overwritten: name a new folder, or remove this one if a merge was ended \
+             in it; the parts stay as they are",
+            arguments.out.display()
+        )));
+    }
     match whole.kind() {
         Kind::Run => merge_run(arguments, &whole),
         Kind::Sweep => merge_sweep(arguments, &whole),

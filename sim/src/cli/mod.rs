@@ -18,10 +18,12 @@
 //! | `tune` | `sordino tune` |
 //! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
 //! | `ledger` | the ledger of commands that release something |
+//! | `charges` | `sordino ledger`: what such a ledger holds |
 //!
 //! Errors, numbers among the arguments and results are those of every program of this family
 //! ([`sordino_experiment::command_line`]). Results go to standard output, progress and errors to
-//! standard error. Exit codes: 0 done, 2 usage or bad input, 1 anything else.
+//! standard error. Exit codes: 0 done, 2 usage or bad input, 130 after Ctrl-C, 143 after SIGTERM, 1
+//! anything else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -29,6 +31,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod audit;
+mod charges;
 mod compare;
 mod export;
 pub mod handover;
@@ -81,6 +84,8 @@ enum Command {
     Compare(compare::Arguments),
     /// Publish what studies learned as a file with an ε on it, and look at such files
     Prior(prior::Arguments),
+    /// Show what ledgers hold: releases, what they cost, what is left of the budget
+    Ledger(charges::Arguments),
     /// Compute what releases cost
     Privacy(privacy::Arguments),
     /// Test whether the shipped release path leaks more than claimed; exit code 1 if so
@@ -119,6 +124,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Report(arguments) => report::execute(&arguments),
             Command::Compare(arguments) => compare::execute(&arguments),
             Command::Prior(arguments) => prior::execute(&arguments),
+            Command::Ledger(arguments) => charges::execute(&arguments),
             Command::Privacy(arguments) => privacy::execute(&arguments),
             Command::Audit(arguments) => audit::execute(&arguments),
             Command::Reproduce(arguments) => reproduce::execute(&arguments),

@@ -1,13 +1,14 @@
 //! `kill -9` at random moments, `--resume`, and the folder is the one of an uninterrupted run or
 //! sweep, byte for byte.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use sordino_core::random::Stream;
 
-use crate::util::{SMALL, charges, files, text};
+use crate::util::{SMALL, charges, files, is_ignored, text};
 
 const KILLS: u32 = 20;
 
@@ -96,6 +97,57 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
                 name.display()
             );
         }
+    }
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// A signal that asks: what is finished is kept, the code is that of shells, and the command that is
+/// told goes on.
+#[test]
+fn who_ends_it_by_a_signal_is_told_how_to_go_on() {
+    let root = std::env::temp_dir().join(format!("sordino-asked-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&root);
+    std::fs::create_dir_all(&root).unwrap();
+    let sweep = ["--seeds", "0..3", "--set", "federation.rounds=9999,10000"];
+    for (signal, code, words) in [
+        (
+            "TERM",
+            143,
+            vec!["run", SMALL, "--set", "federation.rounds=10000"],
+        ),
+        ("INT", 130, [&["sweep", SMALL][..], &sweep].concat()),
+    ] {
+        if is_ignored(code - 128) {
+            continue;
+        }
+        let out = root.join(signal);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
+        command
+            .args(words)
+            .args(["--set", METHODS, "--log", "json", "--out"])
+            .arg(&out);
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It has begun once there is progress.
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let begun = lines.any(|line| line.unwrap().contains("\"progress\""));
+        assert!(begun);
+        let pid = child.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &pid])
+            .status();
+        assert!(sent.unwrap().success());
+        let rest: Vec<String> = lines.map(Result::unwrap).collect();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{rest:?}");
+        let last = rest.last().unwrap();
+        let told = format!("--out {} --resume", out.display());
+        assert!(
+            last.contains("interrupted") && last.contains(&told),
+            "{last}"
+        );
     }
     std::fs::remove_dir_all(&root).unwrap();
 }

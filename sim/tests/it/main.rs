@@ -29,6 +29,7 @@ mod parts;
 mod pictures;
 mod prior;
 mod privacy_cli;
+mod publisher;
 mod resume;
 mod scenarios;
 mod sweep;

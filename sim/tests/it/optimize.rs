@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::util::{command, done, json, refused, said, scratch, sordino, text};
+use crate::util::{command, done, is_ignored, json, refused, said, scratch, sordino, text};
 
 const SPACE: &str = "goal = \"minimize\"\nvalue = \"validation loss\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
                      [parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n[parameters.kind]\nchoices = [\"adam\", \"sgd\"]\n";
@@ -114,6 +114,80 @@ fn the_largest_value_is_found_where_it_is_the_goal() {
     assert_eq!(
         (&result["best"]["value"], &result["goal"]),
         (&17.0.into(), &"maximize".into())
+    );
+}
+
+/// A signal that asks ends the command and what it started, and is told as shells tell it.
+#[test]
+fn a_search_that_is_asked_to_end_leaves_no_command_behind() {
+    for (signal, code) in [("TERM", 143), ("INT", 130)] {
+        if is_ignored(code - 128) {
+            continue;
+        }
+        let folder = case(&format!("asked-{signal}"));
+        let slow = "(sleep 3; touch alive) & touch started; sleep 600";
+        let child = command(&folder, &with(slow, &["--evaluations", "3"]))
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let start = Instant::now();
+        while !folder.join("started").exists() && start.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let sent = std::process::Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(
+            told.contains("every command was ended") && told.contains("--resume"),
+            "{told}"
+        );
+        std::thread::sleep(Duration::from_secs(4));
+        assert!(!folder.join("alive").exists(), "{signal}");
+    }
+}
+
+/// Every line is an object, also where the command writes lines of its own; its last one is quoted
+/// where it fails.
+#[test]
+fn the_log_for_programs_holds_nothing_else() {
+    let folder = case("log");
+    let arguments = ["--evaluations", "2", "--retries", "0", "--log", "json"];
+    let noisy = format!("echo epoch 1 >&2; {TRAIN}");
+    let output = done(&folder, &with(&noisy, &arguments));
+    let lines: Vec<serde_json::Value> = said(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let progress: Vec<_> = lines
+        .iter()
+        .filter(|line| line["event"] == "progress")
+        .collect();
+    assert_eq!(progress.len(), 2);
+    assert_eq!(
+        (&progress[1]["done"], &progress[1]["total"]),
+        (&2.into(), &2.into())
+    );
+    assert!(progress[1]["best"].as_f64() <= progress[1]["value"].as_f64());
+    assert_eq!(lines.last().unwrap()["event"], "done");
+    let arguments = [&arguments[..], &["--out", "failed"]].concat();
+    let output = sordino(
+        &folder,
+        &with(
+            "echo epoch 1 >&2; echo 'no such file' >&2; exit 3",
+            &arguments,
+        ),
+    );
+    let last = said(&output).lines().last().unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    let message = last["message"].as_str().unwrap();
+    assert!(
+        message.contains("ended with exit code 3; its last words: no such file"),
+        "{message}"
     );
 }
 

@@ -361,7 +361,11 @@ fn missing_doubled_and_foreign_parts_are_refused_by_name() {
         2,
         &["merge", "p-1", "p-2", "p-3", "--out", "whole-p"],
     );
-    assert!(message.contains("whole-p: exists already"), "{message}");
+    assert!(
+        message.contains("whole-p: exists already, and nothing is overwritten: name a new folder")
+            && !message.contains("--resume"),
+        "{message}"
+    );
     // A part's folder is no run's, and no other part's.
     let resume = |out: &str, more: &[&str]| {
         refused(

@@ -15,7 +15,7 @@ const SPACE: &str = "goal = \"minimize\"\nvalue = \"loss\"\n[parameters.rate]\nl
 const TRAIN: &str = "awk -v r=$SORDINO_RATE -v k=$SORDINO_KIND 'BEGIN { l = log(r)/log(10) + 2; print l*l + (k == \"b\" ? 0 : 1) }'";
 
 /// A folder with a space and a table of so many studies, each in a unit of its own.
-fn case(name: &str, studies: usize) -> PathBuf {
+pub fn case(name: &str, studies: usize) -> PathBuf {
     let folder = scratch(&format!("prior-{name}"));
     std::fs::write(folder.join("space.toml"), SPACE).unwrap();
     let mut text = "study,rate,kind,value\n".to_owned();
@@ -62,11 +62,12 @@ const PUBLISH: [&str; 16] = [
     "--out",
 ];
 
-fn publish(more: &[&'static str]) -> Vec<&'static str> {
+/// The arguments of a publication, and more of them.
+pub fn publish(more: &[&'static str]) -> Vec<&'static str> {
     [&PUBLISH[..], more].concat()
 }
 
-fn read(folder: &Path, file: &str) -> String {
+pub fn read(folder: &Path, file: &str) -> String {
     std::fs::read_to_string(folder.join(file)).unwrap()
 }
 
@@ -504,7 +505,7 @@ fn one_file_may_be_the_whole_budget_and_a_refused_one_leaves_no_ledger() {
     };
     let over = refused(&folder, 2, &with("5", "4", "p.safetensors"));
     assert!(
-        over.contains("max_epsilon is 4; admissible: at least 5")
+        over.contains("error: --max-epsilon is 4; admissible: at least 5")
             && over.contains("nothing was published"),
         "{over}"
     );

@@ -73,6 +73,18 @@ pub fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     message.trim_end().to_owned()
 }
 
+/// Whether this process ignores a signal, as one does that a shell started in the background; what it
+/// starts then ignores it as well.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let digits = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .unwrap_or("0");
+    let ignored = u64::from_str_radix(digits.trim(), 16).unwrap_or(0);
+    ignored >> (signal - 1) & 1 == 1
+}
+
 /// Settings as the library takes them.
 pub fn settings(settings: &[&str]) -> Vec<String> {
     settings.iter().map(ToString::to_string).collect()

@@ -23,6 +23,7 @@ const COMMANDS: &[&str] = &[
     "prior show",
     "prior verify",
     "prior export",
+    "ledger",
     "privacy",
     "privacy epsilon",
     "privacy delta",

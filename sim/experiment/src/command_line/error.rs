@@ -35,6 +35,14 @@ impl CliError {
         }
     }
 
+    /// It was interrupted: the exit code is that of the signal, 130 for Ctrl-C and 143 for SIGTERM.
+    pub fn interrupted(why: impl Into<Box<dyn Error + Send + Sync>>, code: u8) -> Self {
+        CliError {
+            code,
+            message: chain(&*why.into()),
+        }
+    }
+
     /// What clap says about a line for `program` in several lines, as one line.
     pub fn usage(error: &clap::Error, program: &str) -> Self {
         let text = error.to_string();

@@ -7,6 +7,7 @@
 //! | `start` | once; `reproduce`: for each setting | `command`, `version`, `scenario`, `total` (in `unit`s, if known) |
 //! | `run_start`, `run_done`, `run_failed` | a run folder of a sweep | `folder`, `run_number`, `of`; `digest`; `message` |
 //! | `progress` | at most ten times a second, and when a method ends | `run`, `method`, `round`, `rounds`, `epsilon_spent`, `epsilon_left`, `what`, `done`, `total`, `unit`, `rate`, `remaining_seconds` |
+//! | `progress` of `optimize` | after each value | `done`, `total`, `unit`, `value`, `best` |
 //! | `waiting` | a stage of a round that takes long: every five seconds | `what`, `waited_seconds`, and as `progress` |
 //! | `worker_joined`, `worker_lost`, `worker_took_over` | a worker of `sordino cluster` | `worker`, `agents`, `message` |
 //! | `worker`, `worker_done` | each worker every five seconds, and at the end | `worker`, `agents`, `rate` (agents' steps a second of its work), `memory_bytes`, `message` |
@@ -159,6 +160,12 @@ pub struct Line<'a> {
     /// Estimated time that remains, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_seconds: Option<f64>,
+    /// The value that a command gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// The best value so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
     /// A worker of a cluster, machine and process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<&'a str>,

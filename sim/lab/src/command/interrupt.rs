@@ -1,27 +1,33 @@
-//! Ctrl-C: finish the round, write a checkpoint, say how to go on. A second one ends the program at
-//! once.
+//! Ctrl-C and SIGTERM: finish the round, write a checkpoint, say how to go on. A second one ends the
+//! program at once.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sordino_experiment::progress::log;
+use sordino_host::tune::stop::Stop;
 
 use sordino_experiment::command_line::error::CliError;
+
+/// Signals belong to the whole program, and so does which of them came.
+static STOP: OnceLock<Arc<Stop>> = OnceLock::new();
 
 /// A flag that the first interrupt sets.
 pub fn flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = flag.clone();
-    // Without a handler an interrupt ends the program: the last checkpoint is still there.
-    let _ = ctrlc::set_handler(move || {
-        if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(1);
-        }
+    let stop = Stop::on_signals_telling(1, move |_| {
+        set.store(true, Ordering::Relaxed);
         log::note(
             "interrupted: finishing the round and writing a checkpoint (once more to stop at once)",
         );
     });
+    match stop {
+        Ok(stop) => drop(STOP.set(stop)),
+        // An interrupt then ends the program: the last checkpoint is still there.
+        Err(error) => log::note(&format!("signals: {error}")),
+    }
     flag
 }
 
@@ -59,7 +65,11 @@ pub fn ended(what: &str, folder: &Path) -> CliError {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    CliError::failure(format!("{what}; to go on: {}", command(&words, folder)))
+    let code = STOP.get().map_or(1, |stop| stop.exit_code());
+    CliError::interrupted(
+        format!("{what}; to go on: {}", command(&words, folder)),
+        code,
+    )
 }
 
 /// A word as a shell takes it.

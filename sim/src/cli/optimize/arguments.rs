@@ -10,6 +10,7 @@ use sordino_host::space::{Point, Space};
 use sordino_experiment::command_line::Format;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::{duration, whole};
+use sordino_experiment::progress::log::Log;
 
 /// `sordino optimize`.
 ///
@@ -62,6 +63,10 @@ pub struct Arguments {
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Progress on standard error, for people or as JSON lines, among which the command's own
+    /// standard error is not shown: its last line is quoted where it fails
+    #[arg(long, value_enum, default_value_t)]
+    pub log: Log,
 }
 
 /// A space file as `--help` shows it.

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sordino_core::prior::Reading;
-use sordino_experiment::progress::log::note;
+use sordino_experiment::progress::log::{self, Line, Log, note};
 use sordino_experiment::text::significant;
 use sordino_host::files::read_text;
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Head, Search, VALUE_MAX};
 use sordino_host::space::{BYTES_MAX, Goal, Point, Space, SpaceFile};
-use sordino_host::tune::command::{Failure, Job, run};
+use sordino_host::tune::command::{Errors, Failure, Job, run};
 use sordino_host::tune::score;
 use sordino_host::tune::stop::Stop;
 
@@ -52,6 +52,7 @@ type Answer = (Point, Option<Result<f64, String>>);
 
 /// Asks until as many values are known as were wanted.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    arguments.log.begin();
     let stop =
         Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
     let text = read_text(&arguments.space, BYTES_MAX).map_err(CliError::input)?;
@@ -91,7 +92,11 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let ended = course.run(&stop);
     course.folder.publish(&course.search, course.value)?;
     ended?;
-    course.tell()
+    course.tell()?;
+    if arguments.log == Log::Json {
+        log::done(Some(&arguments.out), None);
+    }
+    Ok(())
 }
 
 /// Says which keys of the file are another command's, and what it does not say.
@@ -222,10 +227,11 @@ impl Course<'_> {
         if stop.wishes() > 0 {
             let out = arguments.out.display();
             let known = self.search.len();
-            return Err(CliError::failure(format!(
+            let why = format!(
                 "interrupted: every command was ended; {known} values are kept in {out}; the same command with --resume \
                  goes on"
-            )));
+            );
+            return Err(CliError::interrupted(why, stop.exit_code()));
         }
         Ok(())
     }
@@ -289,6 +295,7 @@ impl Course<'_> {
                     significant(value, 6),
                     significant(best, 6)
                 ));
+                self.progress(value, best);
             }
             Some(Err(why)) => {
                 self.search
@@ -308,6 +315,22 @@ impl Course<'_> {
             }
         }
         self.folder.publish(&self.search, self.value)
+    }
+
+    /// A line for programs that watch; people have read it.
+    fn progress(&self, value: f64, best: f64) {
+        if Log::chosen() == Log::Json {
+            Line {
+                event: "progress",
+                done: Some(self.search.len() as u64),
+                total: Some(self.wanted as u64),
+                unit: Some("evaluations"),
+                value: Some(value),
+                best: Some(best),
+                ..Line::default()
+            }
+            .write();
+        }
     }
 
     /// Questions in a row that may fail.
@@ -391,7 +414,11 @@ fn asked(
         input: &input,
         variables: &space.environment(point),
         time_max: arguments.time_limit.unwrap_or(Duration::MAX),
-        show_errors: true,
+        // Lines of a command among those of the log would be none that a program reads.
+        errors: match Log::chosen() {
+            Log::Text => Errors::Shown,
+            Log::Json => Errors::Quoted,
+        },
     };
     loop {
         let why = match run(&job, stop).and_then(|line| score::number(&line)) {

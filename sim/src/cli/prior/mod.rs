@@ -3,7 +3,10 @@
 //! | module | question |
 //! |---|---|
 //! | `publish` | `publish`: a table of studies becomes a file |
+//! | `arguments` | what is asked of it |
 //! | `studies` | the table |
+//! | `warned` | what a publisher is told before anything is charged |
+//! | `dry` | `publish --dry-run`: what it would cost |
 //! | `file` | the file that is read |
 //! | `label` | `show`, `verify`: what a file says, and whether it is whole |
 //! | `picture` | what a file believes along each parameter |
@@ -14,12 +17,15 @@ use clap::{Args, Subcommand};
 
 use sordino_experiment::command_line::error::CliError;
 
+mod arguments;
+mod dry;
 mod export;
 pub mod file;
 mod label;
 mod picture;
 mod publish;
 mod studies;
+mod warned;
 
 /// `sordino prior`.
 #[derive(Debug, Args)]

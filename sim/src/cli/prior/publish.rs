@@ -1,107 +1,33 @@
 //! `sordino prior publish`.
 
-use std::cmp::Ordering;
 use std::fmt::Display;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
 use serde_json::json;
 use sordino_experiment::progress::log::note;
-use sordino_experiment::text::{first_three, significant_up};
+use sordino_experiment::text::significant_up;
+use sordino_host::day::Day;
 use sordino_host::files::{create, read_text};
-use sordino_host::ledger::{Accounting, Ledger, Terms};
-use sordino_host::prior::PriorFile;
+use sordino_host::ledger::{Accounting, Terms};
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
-    Publication, PublishError, Study, check, check_budget, noise_multipliers, publish, with_ledger,
+    Publication, PublishError, check, check_budget, noise_multipliers, publish, with_ledger,
 };
+use sordino_host::prior::{PriorFile, PriorFileError};
 use sordino_host::server::SystemSources;
-use sordino_host::signature::SigningKey;
+use sordino_host::signature::{KeyError, SigningKey};
 use sordino_host::space::{BYTES_MAX, Goal, SpaceFile};
 
+pub use super::arguments::Arguments;
 use super::label::{facts, text};
-use super::studies;
-use crate::cli::ledger::{LedgerArguments, refused};
+use super::{dry, studies, warned};
+use crate::cli::ledger::MAX_EPSILON;
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::command_line::number::{in_range, whole};
 use sordino_experiment::command_line::{Format, print, print_json};
 
 /// What every refusal ends with.
 const NOTHING: &str = "nothing was published";
-
-/// `sordino prior publish`.
-///
-/// Makes a file of what many studies have in common, for those who search the same parameters next.
-/// Each study is one contributor and is protected, whatever its evaluations are; the noise is the
-/// system's.
-#[derive(Clone, Debug, Args)]
-pub struct Arguments {
-    /// CSV file with the columns `study`, one for each parameter, and `value`; three evaluations of
-    /// a study or more, ten are good
-    #[arg(long, value_name = "FILE")]
-    from: PathBuf,
-    /// TOML file with the parameters and their ranges, as for `sordino optimize`. Write it without
-    /// looking at the studies
-    #[arg(long, value_name = "FILE")]
-    space: PathBuf,
-    /// Privacy loss of the file: whatever an observer looks for is at most e^ε times as likely,
-    /// plus δ, where a study is used as where it counts as nothing, and the other way round
-    #[arg(long, value_name = "E", value_parser = epsilon)]
-    epsilon: f64,
-    /// The δ of that sentence; at most a tenth of 1 by the number of studies, and the same in all
-    /// files of a ledger
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
-    delta: f64,
-    /// Name of the data set. The ledger is for this one alone, and a second ledger for it is
-    /// refused. Another name is another budget: that both are the same data, only you know
-    #[arg(long, value_name = "NAME")]
-    dataset: String,
-    /// The most that all releases of this data set may cost together: written into a new ledger,
-    /// which needs it, and compared with that of an existing one
-    #[arg(long, value_name = "E", value_parser = epsilon_max)]
-    max_epsilon: Option<f64>,
-    /// Number of Gaussian releases, 1 to 64: two are enough
-    #[arg(long, value_name = "J", default_value = "2", value_parser = whole::<u32>(1, 64))]
-    releases: u32,
-    /// The most features, 2 to 1024: 100, or 50 for a file of 6 kB; 1000 take minutes
-    #[arg(long, value_name = "M", default_value = "100", value_parser = whole::<u32>(2, 1024))]
-    features: u32,
-    /// Who publishes, in words, for the label
-    #[arg(long, value_name = "WORDS")]
-    by: Option<String>,
-    /// The day, for the label, as in 2026-11-23
-    #[arg(long, value_name = "DAY")]
-    date: Option<String>,
-    /// Free words for the label
-    #[arg(long, value_name = "WORDS")]
-    note: Option<String>,
-    /// Sign the file with the key in this one (P-256, PKCS #8 in DER), which is made if it is not
-    /// there. Keep it, and tell others its fingerprint
-    #[arg(long, value_name = "FILE")]
-    sign: Option<PathBuf>,
-    #[command(flatten)]
-    ledger: LedgerArguments,
-    /// The file, which must not exist yet: its name ends with .safetensors
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-    /// Text for people or one JSON object
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-}
-
-fn epsilon(text: &str) -> Result<f64, String> {
-    in_range(text, 1e-5, 256.0, "a number from 1e-5 to 256")
-}
-
-fn epsilon_max(text: &str) -> Result<f64, String> {
-    in_range(text, 1e-5, 1e6, "a number from 1e-5 to 1e6")
-}
-
-fn delta(text: &str) -> Result<f64, String> {
-    let admissible = "a number in (0, 1)";
-    in_range(text, 1e-300, 1.0 - f64::EPSILON, admissible)
-}
 
 /// Reads, checks, charges, releases, writes.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
@@ -119,19 +45,32 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let publication = publication(arguments, &file, goal)?;
     check(&publication, &studies).map_err(told)?;
     let multipliers = noise_multipliers(&publication).map_err(told)?;
-    check_budget(&multipliers, arguments.delta, arguments.max_epsilon).map_err(told)?;
+    check_budget(&multipliers, arguments.delta, arguments.max_epsilon)
+        .map_err(|error| told(named(error)))?;
     let events: Vec<_> = multipliers
         .iter()
         .map(|multiplier| event(*multiplier))
         .collect();
-    let key = arguments.sign.as_deref().map(SigningKey::open).transpose();
-    let key = key.map_err(|error| input(format!("--sign: {error}")))?;
+    let signing = arguments.sign.as_deref().map(SigningKey::find).transpose();
+    let key = signing.map_err(unsigned)?.flatten();
     room_for(arguments, file.space.parameters().len()).map_err(input)?;
-    told_if_few(studies.len(), arguments.epsilon);
-    told_if_mute(&studies);
-    let ledger = opened(arguments, &events)?;
+    let terms = terms(arguments);
+    let ledger = &arguments.ledger;
+    // All of them, so that no release is paid for whose file cannot be finished.
+    let preview = ledger.preview(&terms, &events, &events[..1], NOTHING)?;
+    warned::before(arguments, &studies);
     // How many evaluations there are is not public.
     note(&format!("{} studies", studies.len()));
+    if arguments.dry_run {
+        ledger.told(preview.notes());
+        return dry::execute(arguments, &publication, studies.len(), &preview);
+    }
+    let key = match (key, &arguments.sign) {
+        (None, Some(path)) => Some(new_key(path)?),
+        (key, _) => key,
+    };
+    let ledger = ledger.open(&terms, &events, &events[..1], NOTHING)?;
+    let ledger = ledger.on(Day::today());
     let sources = SystemSources::new().map_err(CliError::failure)?;
     let (file, ledger) = publish(&publication, &studies, sources, ledger, note).map_err(begun)?;
     let file = with_ledger(file, &ledger);
@@ -159,43 +98,35 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     ))
 }
 
-/// Number of studies times ε below which files of the example's kind were worth nothing:
-/// `docs/prior-files.md` has the table.
-const STUDIES_TIMES_EPSILON: f64 = 30.0;
-
-/// Says before anything is charged that so few studies seldom make a file that is worth something.
-fn told_if_few(studies: usize, epsilon: f64) {
-    if (studies as f64) * epsilon < STUDIES_TIMES_EPSILON {
-        let wanted = (STUDIES_TIMES_EPSILON / epsilon).ceil();
-        note(&format!(
-            "{studies} studies at ε {epsilon}: such a file is seldom worth anything, and costs as much as one that is; our example's \
-             was where studies times ε is {STUDIES_TIMES_EPSILON} or more, {wanted} studies here"
-        ));
-    }
+/// A key that cannot be used.
+fn unsigned(error: KeyError) -> CliError {
+    input(format!("--sign: {error}"))
 }
 
-/// Says before anything is charged which studies say little or nothing: those whose values are all the same,
-/// or of fewer than three different points.
-fn told_if_mute(studies: &[Study]) {
-    let mute: Vec<&str> = studies
-        .iter()
-        .filter(|study| {
-            let mut points: Vec<&[f64]> =
-                study.values.iter().map(|(point, _)| &point[..]).collect();
-            points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
-            points.dedup();
-            let first = study.values.first().map(|(_, value)| *value);
-            points.len() < 3 || study.values.iter().all(|(_, value)| Some(*value) == first)
-        })
-        .map(|study| study.name.as_str())
-        .collect();
-    if !mute.is_empty() {
-        note(&format!(
-            "{} of {} studies have one value only, or fewer than three different points, and say little or nothing: {}",
-            mute.len(),
-            studies.len(),
-            first_three(&mute, ", ")
-        ));
+/// Makes the key that signs, because there is none, and says so: a name that was mistyped is noticed.
+fn new_key(path: &Path) -> Result<SigningKey, CliError> {
+    let key = SigningKey::open(path).map_err(unsigned)?;
+    note(&format!(
+        "--sign: there was no key, so a new one was made: {}, fingerprint {}",
+        path.display(),
+        key.fingerprint()
+    ));
+    Ok(key)
+}
+
+/// A refusal with the name that the budget has on the command line.
+fn named(error: PublishError) -> PublishError {
+    match error {
+        PublishError::Refused(PriorFileError {
+            what,
+            found,
+            admissible,
+        }) if what == "max_epsilon" => PublishError::Refused(PriorFileError {
+            what: MAX_EPSILON.into(),
+            found,
+            admissible,
+        }),
+        other => other,
     }
 }
 
@@ -317,27 +248,18 @@ fn publication(
         dataset: arguments.dataset.clone(),
         by: arguments.by.clone(),
         note: arguments.note.clone(),
-        published: arguments.date.clone(),
+        published: arguments.date.map(|day| day.to_string()),
     })
 }
 
-/// The ledger of the data set, with room for all releases.
-fn opened(
-    arguments: &Arguments,
-    events: &[sordino_core::privacy::Event],
-) -> Result<Ledger, CliError> {
-    let terms = Terms {
+/// What the ledger of the data set is for.
+fn terms(arguments: &Arguments) -> Terms {
+    Terms {
         data: arguments.dataset.clone(),
         unit: "study".into(),
         records: None,
         accounting: Accounting::Gaussian,
         epsilon_max: arguments.max_epsilon,
         delta: arguments.delta,
-    };
-    let mut ledger = arguments.ledger.open(&terms, &events[..1], NOTHING)?;
-    // All of them, so that no release is paid for whose file cannot be finished.
-    ledger
-        .admits(events)
-        .map_err(|error| refused(error, NOTHING))?;
-    Ok(ledger)
+    }
 }

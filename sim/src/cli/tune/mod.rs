@@ -16,9 +16,10 @@ use std::time::Duration;
 use sordino_core::output::publisher::{PublisherInput, PublisherOutput, Score};
 use sordino_core::output::{Publisher, PublisherState};
 use sordino_core::privacy::{Event, Ledger as _, NoiseSource};
+use sordino_host::day::Day;
 use sordino_host::entropy;
 use sordino_host::files::read_text;
-use sordino_host::ledger::{Accounting, Ledger, LedgerError, Terms, loss};
+use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::space::{BYTES_MAX, Goal};
 use sordino_host::tune::command::Failure;
 use sordino_host::tune::score::Value;
@@ -26,7 +27,6 @@ use sordino_host::tune::space::{CandidateList, EXAMPLE};
 use sordino_host::tune::stop::Stop;
 use sordino_host::tune::{Outcome, Plan};
 
-use super::ledger::refused;
 use sordino_experiment::command_line::error::CliError;
 
 mod arguments;
@@ -78,9 +78,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         progress(done, count, failure.filter(|_| arguments.show_errors));
     });
     let outcomes = outcomes.map_err(|_| {
-        CliError::failure(
+        CliError::interrupted(
             "interrupted: every command was ended, nothing was charged and nothing is released; run the same command \
              again to begin again",
+            stop.exit_code(),
         )
     })?;
     let mut state = PublisherState::new();
@@ -207,27 +208,10 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
         epsilon_max: arguments.max_epsilon,
         delta: DELTA_MAX,
     };
-    const NOTHING: &str = "nothing was run";
-    let mut ledger = arguments.ledger.open(&terms, events, NOTHING)?;
-    match ledger.admits(events) {
-        Ok(()) => Ok(ledger),
-        Err(LedgerError::OverBudget { epsilon_max, .. }) => {
-            let spent = ledger
-                .spent()
-                .map_err(|error| refused(error, NOTHING))?
-                .epsilon;
-            let cost: f64 = events
-                .iter()
-                .filter_map(loss)
-                .map(|(epsilon, _)| epsilon)
-                .sum();
-            Err(CliError::input(format!(
-                "the ledger {} holds epsilon {spent} of {epsilon_max}; {cost} more would exceed it; nothing was run",
-                arguments.ledger.path().display()
-            )))
-        }
-        Err(error) => Err(refused(error, NOTHING)),
-    }
+    let ledger = arguments
+        .ledger
+        .open(&terms, events, events, "nothing was run")?;
+    Ok(ledger.on(Day::today()))
 }
 
 fn score(arguments: &Arguments, outcome: &Outcome) -> Score {

@@ -1,0 +1,156 @@
+//! What opening a ledger of secret noise would find, for those who only look: nothing is locked,
+//! made, completed or written.
+//!
+//! A command looks first, so that one that is refused leaves nothing behind; what it then opens is
+//! checked again, under the locks.
+
+use std::path::{Path, PathBuf};
+
+use sordino_core::privacy::{Event, SourceKind};
+
+use super::budget::{Budget, Spent};
+use super::log::Log;
+use super::place::{BYTES_MAX, is_begun, resolved};
+use super::{COMPLETED, Entry, LedgerError, Options, Terms, check_new, completion};
+use crate::files::read_bounded;
+
+/// A ledger as it would be opened.
+pub struct Preview {
+    path: PathBuf,
+    terms: Terms,
+    entries: Vec<Entry>,
+    budget: Budget,
+    notes: Vec<String>,
+}
+
+impl Preview {
+    /// Looks at what [`Ledger::open_secret`](super::Ledger::open_secret) would open.
+    ///
+    /// **Errors**: as there, without those of locks.
+    pub fn of(path: &Path, terms: &Terms, options: &Options) -> Result<Preview, LedgerError> {
+        terms.check()?;
+        let path = resolved(path)?;
+        if !is_begun(&path)? {
+            // No ledger has this name.
+            options
+                .counter
+                .look("new", &path, &terms.data, options.another)?;
+            check_new(terms)?;
+            return Preview::new(path, terms.clone(), Vec::new(), Vec::new());
+        }
+        let kind = SourceKind::Secret;
+        let bytes = read_bounded(&path, BYTES_MAX)?;
+        let mut log = Log::parse(&path, &bytes, kind)?;
+        let terms = log.check_head(terms, kind)?;
+        let id = log.head.as_ref().and_then(|head| head.id.clone());
+        let counter =
+            options
+                .counter
+                .look(&id.unwrap_or_default(), &path, &terms.data, options.another)?;
+        let mut notes = counter
+            .as_ref()
+            .map_or_else(Vec::new, |counter| counter.notes());
+        let missing = counter
+            .as_ref()
+            .map(|counter| counter.compare(&log))
+            .transpose()?
+            .flatten();
+        if let Some(line) = completion(&log, missing, &options.next)? {
+            let mut whole = bytes[..log.valid].to_vec();
+            whole.extend_from_slice(format!("{line}\n").as_bytes());
+            log = Log::parse(&path, &whole, kind)?;
+            notes.push(COMPLETED.into());
+        }
+        Preview::new(path, terms, log.entries, notes)
+    }
+
+    fn new(
+        path: PathBuf,
+        terms: Terms,
+        entries: Vec<Entry>,
+        notes: Vec<String>,
+    ) -> Result<Preview, LedgerError> {
+        let budget = Budget::replay(&terms, entries.iter().flat_map(|entry| &entry.events))?;
+        Ok(Preview {
+            path,
+            terms,
+            entries,
+            budget,
+            notes,
+        })
+    }
+
+    /// Refuses events that do not all fit the budget.
+    ///
+    /// **Errors**: [`LedgerError::NoRoom`], which says what would; [`LedgerError::Accountant`].
+    pub fn admits(&mut self, events: &[Event]) -> Result<(), LedgerError> {
+        let charged = self.entries.iter().flat_map(|entry| &entry.events);
+        match self.budget.admits(&self.terms, charged, events) {
+            Err(LedgerError::OverBudget {
+                epsilon,
+                epsilon_max,
+                delta,
+                delta_max,
+            }) if delta <= delta_max => Err(LedgerError::NoRoom {
+                path: self.path.clone(),
+                data: self.terms.data.clone(),
+                spent: self.spent()?.epsilon,
+                epsilon,
+                epsilon_max,
+                delta,
+                left: self.left(&[])?,
+            }),
+            found => found,
+        }
+    }
+
+    /// ε, from below, that further releases may cost once these events are charged; none where that
+    /// depends on what is released.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`].
+    pub fn left(&self, more: &[Event]) -> Result<Option<f64>, LedgerError> {
+        let charged = self.entries.iter().flat_map(|entry| &entry.events);
+        let after = Budget::replay(&self.terms, charged.clone().chain(more))?;
+        after.left(&self.terms, charged.chain(more))
+    }
+
+    /// What was spent so far.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`] if no finite ε holds at the ledger's δ.
+    pub fn spent(&self) -> Result<Spent, LedgerError> {
+        let (epsilon, delta) = self.budget.spent()?;
+        Ok(Spent {
+            epsilon,
+            delta,
+            charges: self.entries.len() as u64,
+        })
+    }
+
+    /// What was spent once these events are charged.
+    ///
+    /// **Errors**: as [`Preview::spent`].
+    pub fn spent_after(&self, more: &[Event]) -> Result<Spent, LedgerError> {
+        let charged = self.entries.iter().flat_map(|entry| &entry.events);
+        let (epsilon, delta) = Budget::replay(&self.terms, charged.chain(more))?.spent()?;
+        Ok(Spent {
+            epsilon,
+            delta,
+            charges: self.entries.len() as u64 + 1,
+        })
+    }
+
+    /// What it is for; records and ε_max as its first line says.
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Its file, links followed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a person should know about how it was found, in sentences.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}

@@ -1,0 +1,281 @@
+//! `sordino prior publish` and `sordino ledger` for who answers for the data: what is told, what is
+//! left behind, what is left of the budget.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::prior::{case, publish, read};
+use crate::util::{command, done, json, printed, refused, said};
+
+/// Every file below a folder.
+fn names(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut names = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path.clone());
+            }
+            names.insert(path);
+        }
+    }
+    names
+}
+
+/// The arguments of a publication with this ε instead of 2.
+fn of_epsilon(epsilon: &'static str, more: &[&'static str]) -> Vec<&'static str> {
+    let mut words = publish(more);
+    let place = words.iter().position(|word| *word == "--epsilon").unwrap();
+    words[place + 1] = epsilon;
+    words
+}
+
+/// With a second count, in a state folder of the test's own.
+fn counted(folder: &Path, words: &[&'static str]) -> Output {
+    let words: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|word| *word != "--no-counter")
+        .collect();
+    command(folder, &words)
+        .env("XDG_STATE_HOME", folder.join("state"))
+        .output()
+        .unwrap()
+}
+
+/// What it said, having failed.
+fn failed(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(2), "{}", said(output));
+    said(output)
+}
+
+#[test]
+fn a_spent_budget_says_whose_it_is_and_what_still_fits() {
+    let folder = case("room", 60);
+    done(&folder, &publish(&["p.safetensors"]));
+    let before = names(&folder);
+    let over = refused(
+        &folder,
+        2,
+        &of_epsilon("1.9", &["q.safetensors", "--sign", "new.key"]),
+    );
+    let ledger = std::fs::canonicalize(folder.join("sordino-ledger.jsonl")).unwrap();
+    let named = format!(
+        "budget spent: the data set \"test\" is named in the ledger {}, which holds ε 2.000 of 2.5 at δ = 0.0001",
+        ledger.display()
+    );
+    assert!(over.contains(&named), "{over}");
+    let (_, fits) = over.split_once("at most ε ").unwrap();
+    let (fits, _) = fits.split_once(" still fits").unwrap();
+    assert!(fits.parse::<f64>().unwrap() > 0.5, "{over}");
+    assert_eq!(names(&folder), before, "a refusal leaves nothing behind");
+    // What is said to fit does.
+    done(
+        &folder,
+        &of_epsilon(fits.to_owned().leak(), &["q.safetensors"]),
+    );
+}
+
+#[test]
+fn a_dry_run_says_what_publishing_then_costs_and_leaves_nothing() {
+    let folder = case("dry", 60);
+    let before = names(&folder);
+    let more = ["p.safetensors", "--sign", "new.key", "--format", "json"];
+    let dry = json(&done(
+        &folder,
+        &publish(&[&more[..], &["--dry-run"]].concat()),
+    ));
+    assert_eq!(names(&folder), before);
+    let text = printed(&folder, &publish(&["p.safetensors", "--dry-run"]));
+    for needed in [
+        "a dry run: nothing was charged, and nothing was written",
+        "the file would cost ε 2.000 at δ = 0.000100: whether a study was used",
+        "ε 0 now, 2.000 of 2.5 after it; at most ε",
+    ] {
+        assert!(text.contains(needed), "{needed}\n{text}");
+    }
+    assert_eq!(names(&folder), before);
+    let output = done(&folder, &publish(&more));
+    let made = json(&output);
+    for key in ["epsilon", "replace_epsilon", "delta", "features"] {
+        assert_eq!(dry[key], made[key], "{key}");
+    }
+    assert_eq!(dry["spent_after"], made["spent"]);
+    let bytes = std::fs::metadata(folder.join("p.safetensors"))
+        .unwrap()
+        .len() as f64;
+    // A signature is some hundreds of bytes, and numbers of the label have as many digits as they
+    // need.
+    let expected = dry["bytes"].as_f64().unwrap();
+    assert!((bytes - expected).abs() < 600.0, "{bytes} {expected}");
+    // A key that was not there is told of, with its name; one that is there is not.
+    let key = made["signed_by"].as_str().unwrap();
+    let told = format!("a new one was made: new.key, fingerprint {key}");
+    assert!(said(&output).contains(&told), "{}", said(&output));
+    let words = of_epsilon("0.5", &["q.safetensors", "--sign", "new.key"]);
+    let again = done(&folder, &words);
+    assert!(!said(&again).contains("a new one was made"));
+    // A dry run refuses what publishing refuses.
+    let over = refused(&folder, 2, &publish(&["r.safetensors", "--dry-run"]));
+    assert!(over.contains("budget spent"), "{over}");
+}
+
+#[test]
+fn a_ledger_that_is_gone_or_shorter_is_told_of_first() {
+    let folder = case("gone", 60);
+    let first = counted(&folder, &of_epsilon("1", &["p.safetensors"]));
+    assert!(first.status.success(), "{}", said(&first));
+    let ledger = std::fs::canonicalize(folder.join("sordino-ledger.jsonl")).unwrap();
+    // A copy elsewhere says where the ledger was.
+    std::fs::copy(&ledger, folder.join("copy.jsonl")).unwrap();
+    let copied = counted(
+        &folder,
+        &of_epsilon("0.5", &["q.safetensors", "--ledger", "copy.jsonl"]),
+    );
+    let told = format!("this ledger was last seen at {}", ledger.display());
+    assert!(
+        copied.status.success() && said(&copied).contains(&told),
+        "{}",
+        said(&copied)
+    );
+    let behind = counted(&folder, &of_epsilon("0.5", &["r.safetensors"]));
+    let newest = std::fs::canonicalize(folder.join("copy.jsonl")).unwrap();
+    let told = format!("which was last seen at {}", newest.display());
+    assert!(failed(&behind).contains(&told), "{}", said(&behind));
+    // Gone: whatever else is missing.
+    std::fs::remove_file(&newest).unwrap();
+    let words = of_epsilon("0.5", &["r.safetensors", "--ledger", "copy.jsonl"]);
+    let place = words
+        .iter()
+        .position(|word| *word == "--max-epsilon")
+        .unwrap();
+    let words = [&words[..place], &words[place + 2..]].concat();
+    let gone = counted(&folder, &words);
+    let told = format!(
+        "has 4 charges in the ledger that was at {} and is gone (as {}",
+        newest.display(),
+        std::fs::canonicalize(folder.join("state"))
+            .unwrap()
+            .display()
+    );
+    assert!(failed(&gone).contains(&told), "{}", said(&gone));
+    // Nobody is asked to name a budget for it.
+    assert!(!said(&gone).contains("max"), "{}", said(&gone));
+    // Without a second count nothing is noticed, and that is said.
+    let text = read(&folder, "sordino-ledger.jsonl");
+    let cut: String = text.split_inclusive('\n').take(2).collect();
+    std::fs::write(&ledger, cut).unwrap();
+    let blind = done(&folder, &of_epsilon("0.5", &["s.safetensors"]));
+    let told = "--no-counter: nothing notices whether charges are missing in this ledger";
+    assert!(said(&blind).contains(told), "{}", said(&blind));
+}
+
+#[test]
+fn a_budget_has_the_name_that_was_typed() {
+    let folder = case("named", 60);
+    let words = publish(&["p.safetensors"]);
+    let place = words
+        .iter()
+        .position(|word| *word == "--max-epsilon")
+        .unwrap();
+    let none = refused(&folder, 2, &[&words[..place], &words[place + 2..]].concat());
+    assert!(
+        none.contains("--max-epsilon of a ledger: admissible: "),
+        "{none}"
+    );
+    done(&folder, &words);
+    let mut other = of_epsilon("0.1", &["q.safetensors"]);
+    other[place + 1] = "9";
+    let other = refused(&folder, 2, &other);
+    assert!(
+        other.contains("--max-epsilon 2.5, --max-epsilon 9 was asked for"),
+        "{other}"
+    );
+    for said in [none, other] {
+        assert!(
+            !said.contains("epsilon_max") && !said.contains(" max_epsilon"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn studies_with_the_same_rows_and_days_that_cannot_be_are_told_of() {
+    let folder = case("alike", 60);
+    let path = folder.join("studies.csv");
+    let text = std::fs::read_to_string(&path).unwrap();
+    // The rows of s5 once more, in another order, under another name.
+    let rows = text.lines().filter(|line| line.starts_with("s5,"));
+    let again: String = rows
+        .rev()
+        .map(|row| row.replacen("s5", "copied", 1) + "\n")
+        .collect();
+    std::fs::write(&path, text + &again).unwrap();
+    let output = done(
+        &folder,
+        &publish(&["p.safetensors", "--date", "2999-01-31", "--dry-run"]),
+    );
+    for needed in [
+        "1 of 61 studies have the same rows as another: copied and s5",
+        "--date 2999-01-31 is in the future",
+    ] {
+        assert!(said(&output).contains(needed), "{}", said(&output));
+    }
+    let none = case("not-alike", 60);
+    let output = done(
+        &none,
+        &publish(&["p.safetensors", "--date", "2026-02-28", "--dry-run"]),
+    );
+    assert!(!said(&output).contains("the same rows") && !said(&output).contains("future"));
+    let wrong = refused(
+        &none,
+        2,
+        &publish(&["p.safetensors", "--date", "2026-02-29"]),
+    );
+    assert!(
+        wrong.contains("admissible: a day that there is, as in 2026-11-23"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn a_ledger_is_shown_with_both_meanings_of_its_epsilon() {
+    let folder = case("shown", 60);
+    let made = json(&done(
+        &folder,
+        &publish(&["p.safetensors", "--format", "json"]),
+    ));
+    let shown = json(&done(&folder, &["ledger", "--format", "json"]));
+    let ledger = &shown["ledgers"][0];
+    assert_eq!(ledger["dataset"], "test");
+    assert_eq!(
+        (&ledger["epsilon"], &ledger["releases"]),
+        (&made["spent"], &2.into())
+    );
+    // The file is all that was released: what is written on it is what was spent.
+    let (all, of_file) = (&ledger["replace_epsilon"], &made["replace_epsilon"]);
+    assert!((all.as_f64().unwrap() - of_file.as_f64().unwrap()).abs() < 1e-9);
+    assert_eq!(
+        (&ledger["delta"], &ledger["max_epsilon"]),
+        (&1e-4.into(), &2.5.into())
+    );
+    let left = ledger["left"].as_f64().unwrap();
+    assert!(left > 0.5 && left < 2.5, "{left}");
+    let day = ledger["charges"][1]["day"].as_str().unwrap();
+    assert!(day.len() == 10 && day.starts_with("20"), "{day}");
+    assert!(ledger["charges"][0]["epsilon"].as_f64().unwrap() < 2.0);
+    let text = printed(&folder, &["ledger", "sordino-ledger.jsonl"]);
+    for needed in [
+        "test; each study is protected",
+        "ε 2.000 of 2.5 at δ = 0.000100: whether a study was used or counted as nothing",
+        "at the same δ: between any two things a study may have contributed",
+        "left       at most ε ",
+        &format!("2: {day}, ε "),
+    ] {
+        assert!(text.contains(needed), "{needed}\n{text}");
+    }
+    let missing = refused(&folder, 2, &["ledger", "none.jsonl"]);
+    assert!(missing.contains("none.jsonl"), "{missing}");
+}
