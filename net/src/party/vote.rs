@@ -92,6 +92,7 @@ fn ground<T: Number>(terms: &Terms, vote: &VoteProtocol) -> Result<Ground, Terms
         constant: p.offset,
         rows: wide(rows),
         columns,
+        searched: None,
     })
 }
 

@@ -74,6 +74,7 @@ fn party() -> Arc<Chosen<f64, Tossing>> {
         constant: offset,
         rows: vec![1.0; 16],
         columns: 1,
+        searched: None,
     };
     Chosen::of(agreement, ground, Tossing)
 }

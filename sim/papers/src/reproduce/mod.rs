@@ -79,6 +79,8 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), count);
         let report = Report {
+            runs: 1,
+            runs_of_bands: 1,
             experiment: "a/b",
             bands: vec![Band::below("x", 1.0, 2.0)],
             remarks: vec!["r".into()],

@@ -31,7 +31,7 @@ use sordino_core::domain::BoxDomain;
 use sordino_core::linalg::{dot, packed_len, root};
 use sordino_core::math::Scalar;
 use sordino_core::optimizer::{self, CANDIDATES_MAX, Optimizer, OptimizerError, Settings};
-use sordino_core::random::{Stream, normal};
+use sordino_core::random::{RunSeed, Stream, normal};
 use sordino_experiment::scenario::method::{Kind, Method};
 use sordino_host::campaign::search_seed;
 use sordino_host::search::{initial_points, scramble};
@@ -71,7 +71,7 @@ struct Solo {
 impl Solo {
     /// The optimizer of an agent that was told its log: the one that was kept, and what came since,
     /// or a new one.
-    fn searcher(&self, sight: &Sight<'_>) -> Result<Searcher, OptimizerError> {
+    fn searcher(&self, sight: &Sight<'_>, searched: &Searched) -> Result<Searcher, OptimizerError> {
         let Sight {
             ground, agent, log, ..
         } = *sight;
@@ -83,11 +83,13 @@ impl Solo {
         let mut searcher = match kept.filter(|searcher| known(searcher) <= log.len()) {
             Some(searcher) => searcher,
             None => {
-                let Searched { inputs, dim, .. } = ground.searched;
+                let Searched {
+                    inputs, dim, seed, ..
+                } = *searched;
                 let room = (ground.initial_points + ground.rounds).max(1) as usize;
                 let settings = Settings {
                     initial_points: initial_points(inputs),
-                    seed: scramble(search_seed(ground.seed, agent)),
+                    seed: scramble(search_seed(seed, agent)),
                     ..Settings::default()
                 };
                 let storage = vec![0.0; optimizer::storage_len(dim, room)];
@@ -101,16 +103,13 @@ impl Solo {
         };
         for (candidate, y) in &log[known(&searcher)..] {
             // One that is refused (its square overflows, say) is counted and left out.
-            let _refused = searcher
-                .observe(ground.searched.point(*candidate), *y)
-                .is_err();
+            let _refused = searcher.observe(searched.point(*candidate), *y).is_err();
         }
         Ok(searcher)
     }
 
     /// The best candidate, of lists as long as the optimizer takes them, then of the best of each.
-    fn best(searcher: &mut Searcher, ground: &Ground) -> Result<u32, OptimizerError> {
-        let searched = &ground.searched;
+    fn best(searcher: &mut Searcher, searched: &Searched) -> Result<u32, OptimizerError> {
         let mut finalists = Vec::new();
         for (list, first) in searched
             .coordinates
@@ -134,11 +133,19 @@ impl Solo {
 impl Chooser for Solo {
     fn next(&self, sight: &Sight<'_>, coins: &mut Stream) -> u32 {
         let ground = sight.ground;
-        let chosen = self.searcher(sight).and_then(|mut searcher| {
-            let chosen = Solo::best(&mut searcher, ground)?;
-            let dim = ground.searched.dim;
-            let all = optimizer::storage_len(dim, sight.log.len()) * ground.agents as usize;
-            if all <= KEPT_MAX {
+        let boxed;
+        let searched = match &ground.searched {
+            Some(searched) => searched,
+            None => {
+                let seed = RunSeed::new(0, 0);
+                boxed = Searched::boxed(&ground.candidates, ground.dim, seed);
+                &boxed
+            }
+        };
+        let chosen = self.searcher(sight, searched).and_then(|mut searcher| {
+            let chosen = Solo::best(&mut searcher, searched)?;
+            let one = optimizer::storage_len(searched.dim, sight.log.len());
+            if one * ground.agents as usize <= KEPT_MAX {
                 self.kept
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -279,7 +286,6 @@ impl Aggregator for Pool {
 
 #[cfg(test)]
 mod tests {
-    use sordino_core::random::RunSeed;
     use sordino_experiment::scenario::Shipped;
 
     use super::*;
@@ -301,8 +307,7 @@ mod tests {
             rounds: 4,
             initial_points: 1,
             dim: 1,
-            seed: RunSeed::new(0, 0),
-            searched: Searched::boxed(&candidates, 1),
+            searched: Some(Searched::boxed(&candidates, 1, RunSeed::new(0, 0))),
             candidates,
             kernel,
             noise_variance: 0.25,
@@ -373,8 +378,7 @@ mod tests {
             rounds,
             initial_points: 2,
             dim: 1,
-            seed: RunSeed::new(0, 0),
-            searched: Searched::boxed(&candidates, 1),
+            searched: Some(Searched::boxed(&candidates, 1, RunSeed::new(0, 0))),
             candidates,
             kernel,
             noise_variance: 1e6,

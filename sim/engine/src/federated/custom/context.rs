@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
 use sordino_core::wire;
 use sordino_experiment::scenario::{Method, Scenario};
 use sordino_host::space::Encoding;
@@ -29,7 +30,7 @@ pub fn ground<T: Scalar>(scenario: &Scenario, base: &MethodContext<T>) -> Ground
     let (rows, columns) = base.run.rows();
     let candidates = wide(base.run.shared.points());
     let dim = base.run.shared.dim();
-    let searched = searched(scenario, &candidates, dim);
+    let searched = searched(scenario, &candidates, dim, base.run.seed);
     Ground {
         agents: federation.agents,
         rounds: federation.rounds,
@@ -41,17 +42,16 @@ pub fn ground<T: Scalar>(scenario: &Scenario, base: &MethodContext<T>) -> Ground
         constant: federation.constant,
         rows: wide(rows),
         columns,
-        seed: base.run.seed,
-        searched,
+        searched: Some(searched),
     }
 }
 
 /// The candidates in the coordinates of the scenario's inputs; as they are if these make no space
 /// that can be searched.
-fn searched(scenario: &Scenario, candidates: &[f64], dim: usize) -> Searched {
+fn searched(scenario: &Scenario, candidates: &[f64], dim: usize, seed: RunSeed) -> Searched {
     let space = Named::of(&scenario.objective).map(|named| named.space.core());
     let Ok(Ok(space)) = space else {
-        return Searched::boxed(candidates, dim);
+        return Searched::boxed(candidates, dim, seed);
     };
     let encoding = Encoding::new(&space);
     let points = Named::numbers(&scenario.objective, candidates, dim);
@@ -62,6 +62,7 @@ fn searched(scenario: &Scenario, candidates: &[f64], dim: usize) -> Searched {
             .iter()
             .flat_map(|numbers| encoding.coordinates(numbers))
             .collect(),
+        seed,
     }
 }
 

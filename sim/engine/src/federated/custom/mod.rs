@@ -50,10 +50,9 @@ pub struct Ground {
     pub rows: Vec<f64>,
     /// The number of columns of `rows`.
     pub columns: usize,
-    /// The seed of the run.
-    pub seed: RunSeed,
-    /// The candidates as a search has them that knows what their inputs are.
-    pub searched: Searched,
+    /// The candidates as a simulated site searches them that knows what its inputs are; nothing in
+    /// a real federation, whose sites have searches of their own.
+    pub searched: Option<Searched>,
 }
 
 /// The candidates in the coordinates of `sordino optimize`: logarithms, whole numbers and names as
@@ -66,15 +65,18 @@ pub struct Searched {
     pub dim: usize,
     /// All candidates, count × `dim`.
     pub coordinates: Vec<f64>,
+    /// The seed of the run, from which every agent's search has its own.
+    pub seed: RunSeed,
 }
 
 impl Searched {
     /// The candidates of a box, in its own coordinates.
-    pub fn boxed(candidates: &[f64], dim: usize) -> Self {
+    pub fn boxed(candidates: &[f64], dim: usize, seed: RunSeed) -> Self {
         Searched {
             inputs: dim,
             dim,
             coordinates: candidates.to_vec(),
+            seed,
         }
     }
 
