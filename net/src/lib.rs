@@ -21,6 +21,7 @@
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
 //! | [`door`] | HTTP over TLS, a status for every answer |
+//! | `outage` | a server that does not answer: when that is told, and when an agent gives up |
 //! | `progress` | progress lines for people, metrics for machines |
 //! | `status` | how a federation stands, for its operator |
 //! | `asked` | what an invitation asks of a site, before it agrees |
@@ -50,6 +51,7 @@
 //!     evaluations: None,
 //!     data: None,
 //!     wait: std::time::Duration::from_secs(30),
+//!     give_up: None,
 //! };
 //! let joined = join(&joining, |query| async move { Ok(-(query.point[0] - 0.3).powi(2)) }).await?;
 //! println!("{} rounds", joined.given.len());
@@ -78,6 +80,7 @@ pub mod join;
 pub mod journal;
 pub mod keys;
 pub mod link;
+mod outage;
 pub mod party;
 mod progress;
 pub mod provision;

@@ -70,14 +70,7 @@ impl CounterPlace {
         create_folders_privately(folder).map_err(LedgerError::counter)?;
         let path = folder.join(format!("{id}.json"));
         let held = hold(&with_suffix(&path, ".lock"))?;
-        let name = folder.join(format!("data-{}.lock", digest(data)));
-        let held_data = hold(&name).map_err(|error| match error {
-            LedgerError::Busy { path } => LedgerError::DataSetBusy {
-                data: data.to_owned(),
-                path,
-            },
-            other => other,
-        })?;
+        let held_data = hold_data(&data_lock(folder, data), data)?;
         let kept = read(&path)?.filter(|kept| kept.ledger == id);
         let another = another || kept.as_ref().is_some_and(|kept| kept.another);
         let counter = Counter {
@@ -90,6 +83,42 @@ impl CounterPlace {
         counter.refuse_others()?;
         Ok(Some(counter))
     }
+}
+
+impl CounterPlace {
+    /// Refuses a new ledger for `data` as [`CounterPlace::open`] would. Nothing is made, and the
+    /// lock of the data set is let go at once.
+    ///
+    /// **Errors**: as [`CounterPlace::open`].
+    pub(super) fn may_begin(&self, data: &str) -> Result<(), LedgerError> {
+        let CounterPlace::Folder(folder) = self else {
+            return Ok(());
+        };
+        if !folder.is_dir() {
+            return Ok(());
+        }
+        let lock = data_lock(folder, data);
+        if lock.exists() {
+            hold_data(&lock, data)?;
+        }
+        refuse_others(folder, None, data)
+    }
+}
+
+/// The lock of a data set.
+fn data_lock(folder: &Path, data: &str) -> PathBuf {
+    folder.join(format!("data-{}.lock", digest(data)))
+}
+
+/// Takes the lock of a data set.
+fn hold_data(path: &Path, data: &str) -> Result<File, LedgerError> {
+    hold(path).map_err(|error| match error {
+        LedgerError::Busy { path } => LedgerError::DataSetBusy {
+            data: data.to_owned(),
+            path,
+        },
+        other => other,
+    })
 }
 
 /// The path in an environment variable, if it is absolute.
@@ -160,6 +189,35 @@ fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
     })
 }
 
+/// Refuses if a ledger other than that of the count `own` holds charges for the same data set.
+fn refuse_others(folder: &Path, own: Option<&Path>, data: &str) -> Result<(), LedgerError> {
+    let data = meant(data);
+    let entries = fs::read_dir(folder).map_err(io_at(folder));
+    for entry in entries.map_err(LedgerError::counter)? {
+        let entry = entry.map_err(io_at(folder));
+        let path = entry.map_err(LedgerError::counter)?.path();
+        let is_count = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        if own == Some(&path) || !is_count {
+            continue;
+        }
+        if let Some(kept) =
+            read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0)
+        {
+            let charges = kept.charges;
+            let ledger = PathBuf::from(kept.path);
+            return Err(LedgerError::OtherLedger {
+                data: kept.data,
+                path: ledger,
+                charges,
+                counter: path,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The second count of one ledger.
 pub(super) struct Counter {
     path: PathBuf,
@@ -184,29 +242,8 @@ impl Counter {
         if self.another {
             return Ok(());
         }
-        let data = meant(&self.data);
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let entries = fs::read_dir(folder).map_err(io_at(folder));
-        for entry in entries.map_err(LedgerError::counter)? {
-            let entry = entry.map_err(io_at(folder));
-            let path = entry.map_err(LedgerError::counter)?.path();
-            if path == self.path || path.extension().is_none_or(|extension| extension != "json") {
-                continue;
-            }
-            if let Some(kept) =
-                read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0)
-            {
-                let charges = kept.charges;
-                let ledger = PathBuf::from(kept.path);
-                return Err(LedgerError::OtherLedger {
-                    data: kept.data,
-                    path: ledger,
-                    charges,
-                    counter: path,
-                });
-            }
-        }
-        Ok(())
+        refuse_others(folder, Some(&self.path), &self.data)
     }
 
     /// The refusal of a ledger that has fewer charges than were counted, or others.

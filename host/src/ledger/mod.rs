@@ -212,6 +212,19 @@ impl Ledger {
         })
     }
 
+    /// Refuses what [`Ledger::open_secret`] would refuse of a new ledger. Nothing is made, so that
+    /// a program can refuse before it begins anything else.
+    ///
+    /// **Errors**: [`LedgerError`].
+    pub fn may_begin(terms: &Terms, options: &Options) -> Result<(), LedgerError> {
+        terms.check()?;
+        may_be_new(terms)?;
+        if options.another {
+            return Ok(());
+        }
+        options.counter.may_begin(&terms.data)
+    }
+
     /// Opens or begins a ledger of secret noise.
     ///
     /// **Errors**: [`LedgerError`]; nothing may be released then.
@@ -519,8 +532,8 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
     }
 }
 
-/// Writes the first line of a new ledger, once its second count is known to be possible.
-fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
+/// Refuses terms that only a ledger that was begun may have.
+fn may_be_new(terms: &Terms) -> Result<(), LedgerError> {
     if terms.epsilon_max.is_none() {
         return Err(LedgerError::Terms {
             key: "epsilon_max",
@@ -534,6 +547,12 @@ fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter
             character,
         });
     }
+    Ok(())
+}
+
+/// Writes the first line of a new ledger, once its second count is known to be possible.
+fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
+    may_be_new(terms)?;
     let id = entropy::name().map_err(LedgerError::NoEntropy)?;
     let counter = options.counter.open(&id, &terms.data, options.another)?;
     let (line, _) = sealed(Chain::START, &terms.head(SourceKind::Secret, Some(id)))?;

@@ -13,6 +13,7 @@ use crate::authority::Refused;
 use crate::data::{Before, DataError};
 use crate::identity::IdentityError;
 use crate::link::LinkError;
+use crate::outage::GaveUp;
 use crate::terms::TermsError;
 
 /// Why an agent could not take part, or stopped.
@@ -124,6 +125,9 @@ pub enum JoinError {
         "the invitation has a token: this federation admits agents by their keys, and looks at no certificate"
     )]
     TokenAndCertificate,
+    /// The server did not answer for as long as the owner waits.
+    #[error(transparent)]
+    GaveUp(#[from] GaveUp),
     /// The agent stopped early.
     #[error(transparent)]
     Agent(#[from] AgentEnd),
