@@ -11,6 +11,7 @@ mod budget;
 mod counted;
 mod hidden;
 pub(crate) mod masks;
+pub(crate) mod outage;
 pub mod replay;
 mod stored;
 mod watched;
@@ -38,7 +39,6 @@ use tokio::time::Instant;
 
 use crate::journal::{Journal, JournalError, Step};
 use crate::link::{Link, LinkError};
-use crate::outage::{GaveUp, Outage};
 use crate::party::{Number, Party, PartyError, Standing};
 use crate::rounds::Asked;
 use crate::stored::VersionError;
@@ -47,6 +47,8 @@ use sordino_host::hex::hex;
 
 pub use awaited::Awaited;
 use masks::{MaskError, Masks};
+pub use outage::GaveUp;
+use outage::Outage;
 pub use watched::SLOT_BYTES;
 use watched::Watched;
 

@@ -53,7 +53,7 @@ const ROUND: &str = "round";
 const OPEN_ROUND: &str = "round.bin";
 /// When the last frame was announced first, in seconds since 1970.
 const LAST: &str = "last";
-/// Every charge.
+/// The ledger, with every charge.
 pub const LEDGER: &str = "ledger.jsonl";
 /// The file of a campaign's releases.
 pub const PRIOR: &str = "prior.safetensors";

@@ -21,7 +21,6 @@
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
 //! | [`door`] | HTTP over TLS, a status for every answer |
-//! | `outage` | a server that does not answer: when that is told, and when an agent gives up |
 //! | `progress` | progress lines for people, metrics for machines |
 //! | `status` | how a federation stands, for its operator |
 //! | `asked` | what an invitation asks of a site, before it agrees |
@@ -80,7 +79,6 @@ pub mod join;
 pub mod journal;
 pub mod keys;
 pub mod link;
-mod outage;
 pub mod party;
 mod progress;
 pub mod provision;

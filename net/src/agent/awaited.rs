@@ -7,8 +7,8 @@ use sordino_core::federated::exchange::{Agreement, Have};
 use sordino_experiment::text::chain;
 use tokio::time::Instant;
 
+use super::outage::Outage;
 use crate::link::{Link, LinkError};
-use crate::outage::Outage;
 use crate::progress::{event, note, spoken};
 use crate::rounds::Asked;
 
@@ -35,7 +35,7 @@ pub enum Awaited {
     },
     /// Nothing: the server answers again.
     Back {
-        /// Where it is.
+        /// Where the server is.
         address: String,
         /// For how long it had not answered.
         silent: Duration,

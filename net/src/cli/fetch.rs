@@ -1,6 +1,6 @@
 //! `sordino-net fetch`: the file of a campaign, for a newcomer who has nothing but its address.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -106,6 +106,10 @@ pub fn execute(arguments: &Fetch) -> Result<ExitCode, CliError> {
         LinkError::Status { status: 404, .. } => CliError::failure(
             "the server says 404: there is no file, of this run or not before its first release",
         ),
+        LinkError::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused => CliError::failure(format!(
+            "no connection: {error}; the address answers while its server runs, which leaves after --linger, and with --close-early once all sites have the \
+             file: ask who serves it for {PRIOR} of the server's folder, or to start `sordino serve` again"
+        )),
         error => CliError::failure(error),
     })?;
     let file = PriorFile::parse(&bytes).map_err(CliError::failure)?;

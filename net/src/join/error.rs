@@ -7,13 +7,12 @@ use sordino_host::entropy::NoEntropy;
 use sordino_host::files::FileError;
 
 use crate::admission::{EPSILON_UNASKED, Inadmissible};
-use crate::agent::AgentEnd;
 use crate::agent::masks::MaskError;
+use crate::agent::{AgentEnd, GaveUp};
 use crate::authority::Refused;
 use crate::data::{Before, DataError};
 use crate::identity::IdentityError;
 use crate::link::LinkError;
-use crate::outage::GaveUp;
 use crate::terms::TermsError;
 
 /// Why an agent could not take part, or stopped.

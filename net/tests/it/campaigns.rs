@@ -479,6 +479,13 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
             assert!(told.contains(part), "{part}: {told}");
         }
         drop(server);
+        let output = fetched(&url(&pins[0].to_string()));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(
+            told.contains("the address answers while its server runs"),
+            "{told}"
+        );
     });
 }
 
