@@ -337,6 +337,7 @@ async fn campaign(contributors: u32) -> Result<(), Failed> {
             evaluations: Some(20),
             data: None,
             wait: Duration::from_secs(60),
+            give_up: None,
         };
         sites.spawn(async move {
             let loss = |query: Query| {

@@ -14,6 +14,7 @@ use sordino_experiment::scenario::Scenario;
 use sordino_experiment::scenario::federated::served_delta;
 use sordino_experiment::scenario::objective::ObjectiveConfig;
 use sordino_experiment::text::{significant, significant_up};
+use sordino_host::space::Values;
 use sordino_host::text::plain;
 
 use crate::cost::Cost;
@@ -260,7 +261,14 @@ fn searched(terms: &Terms) -> Result<String, TermsError> {
     };
     let parameters = publication.space.parameters().iter();
     let parameters: Vec<String> = parameters
-        .map(|parameter| format!("{} ({})", parameter.name, parameter.values.admissible()))
+        .map(|parameter| {
+            let scale = match parameter.values {
+                Values::Number { log: true, .. } => ", on a logarithmic scale",
+                _ => "",
+            };
+            let values = parameter.values.admissible();
+            format!("{} ({values}{scale})", parameter.name)
+        })
         .collect();
     let value = publication.value.map_or_else(
         || "values".to_owned(),

@@ -11,6 +11,7 @@ mod budget;
 mod counted;
 mod hidden;
 pub(crate) mod masks;
+pub(crate) mod outage;
 pub mod replay;
 mod stored;
 mod watched;
@@ -45,8 +46,9 @@ use crate::terms::{Difference, TermsError};
 use sordino_host::hex::hex;
 
 pub use awaited::Awaited;
-use awaited::TOLD_AFTER;
 use masks::{MaskError, Masks};
+pub use outage::GaveUp;
+use outage::Outage;
 pub use watched::SLOT_BYTES;
 use watched::Watched;
 
@@ -67,6 +69,8 @@ pub struct Query {
     pub candidate: u32,
     /// How many observations were made before.
     pub number: u32,
+    /// How many the agent makes in all, if it misses no round.
+    pub evaluations: u32,
     /// Its coordinates in the unit box, D numbers; of a campaign the numbers of its space, one a
     /// parameter.
     pub point: Vec<f64>,
@@ -133,6 +137,9 @@ pub enum AgentEnd {
     /// What its data gave cannot be counted.
     #[error(transparent)]
     Count(#[from] ContributionsError),
+    /// The server did not answer for as long as its owner waits.
+    #[error(transparent)]
+    GaveUp(#[from] GaveUp),
     /// The evaluation gave up.
     #[error("no value: {0}")]
     Evaluation(String),
@@ -172,6 +179,7 @@ pub struct HostAgent<T: Number, P: Party<T>> {
     watched: Option<Watched<T>>,
     start: Instant,
     teller: Option<awaited::Teller>,
+    give_up: Option<Duration>,
     /// Whether the file of the releases that it has learned lies beside its own.
     learned_is_stored: bool,
 }
@@ -201,6 +209,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             watched: None,
             start: Instant::now(),
             teller: None,
+            give_up: None,
             learned_is_stored: true,
             shared: shared.clone(),
             file: None,
@@ -218,6 +227,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// numbers, and it goes on with what others share.
     pub fn limit(&mut self, epsilon_max: Option<f64>) {
         self.epsilon_max = epsilon_max;
+    }
+
+    /// How long the agent waits for a server that does not answer; for ever if none.
+    pub fn give_up_after(&mut self, silent: Option<Duration>) {
+        self.give_up = silent;
     }
 
     /// Tells from now on what the agent waits for: each thing once, until it waits for another.
@@ -331,6 +345,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let numbers = self.shared.agreement().protocol.released_len();
         link.admit(wire::frame_len_max(ScalarTag::of::<T>(), numbers));
         let mut pause = RETRY;
+        let mut outage = Outage::told_at(RETRY_MAX);
         loop {
             let asked = match self.exchange.want(self.now()) {
                 // With the last frame it may go on without its server.
@@ -367,8 +382,9 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             match asked {
                 Ok(()) => {
                     pause = RETRY;
+                    outage.ended();
                     if let Some(teller) = &mut self.teller {
-                        teller.reached();
+                        teller.reached(link.address());
                     }
                     self.store()?;
                 }
@@ -378,11 +394,16 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 Err(_) if self.is_done() && pause >= LAST_PAUSE => return Ok(()),
                 Err(error) => {
                     let next = error.pause(pause);
-                    if let (Some(teller), true) = (&mut self.teller, next >= TOLD_AFTER) {
-                        teller.tell(Awaited::Server {
-                            next,
+                    if let Some(teller) = &mut self.teller {
+                        teller.lost(link.address(), next, &error);
+                    }
+                    outage.failed(next);
+                    if let Some(silent) = outage.lasts(self.give_up) {
+                        return Err(AgentEnd::GaveUp(GaveUp {
+                            address: link.address().to_owned(),
+                            silent,
                             error: chain(&error),
-                        });
+                        }));
                     }
                     tokio::time::sleep(next).await;
                     pause = (2 * pause).min(RETRY_MAX);
@@ -460,6 +481,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             Next::Give(_) => Ok(None),
         })?;
         let agent = self.standing().agent;
+        let evaluations = self.shared.evaluations(&self.state);
         Ok(next.map(|(candidate, number)| {
             let point = self.shared.point(candidate);
             let named = self.shared.named(candidate);
@@ -467,6 +489,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 agent,
                 candidate,
                 number,
+                evaluations,
                 point,
                 named,
             }

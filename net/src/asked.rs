@@ -3,8 +3,10 @@
 use std::fmt;
 
 use serde::Serialize;
+use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::shares::Trust;
 use sordino_experiment::text::{significant, significant_up};
+use sordino_host::campaign::EVALUATIONS;
 use sordino_host::prior::publish::Publication;
 use sordino_host::text::plain;
 
@@ -26,6 +28,9 @@ pub struct Asked {
     pub agent: u32,
     /// Evaluations before the first release.
     pub first_evaluations: u32,
+    /// Evaluations in all, of a site of a campaign that does not say how many; of a scenario its
+    /// terms say so.
+    pub evaluations_default: Option<u32>,
     /// The most evaluations in all.
     pub evaluations_max: u32,
     /// Releases that an agent contributes to.
@@ -84,6 +89,7 @@ impl Asked {
             agents,
             agent: invitation.slot,
             first_evaluations: protocol.initial_points(),
+            evaluations_default: by_default(protocol, evaluations),
             evaluations_max: evaluations,
             releases,
             epsilon,
@@ -101,6 +107,14 @@ impl Asked {
             helper_key: invitation.helper.map(|key| key.to_string()),
             searched,
         })
+    }
+}
+
+/// Evaluations of a site that does not say how many, where it may.
+fn by_default(protocol: &Protocol, most: u32) -> Option<u32> {
+    match protocol {
+        Protocol::Campaign(_) => Some(EVALUATIONS.clamp(protocol.initial_points(), most)),
+        Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
     }
 }
 
@@ -157,11 +171,18 @@ impl fmt::Display for Asked {
                 "            rounds may close early: then everybody sees that nobody is absent"
             )?;
         }
-        writeln!(
-            f,
-            "you make    {} evaluations at most",
-            self.evaluations_max
-        )?;
+        match self.evaluations_default {
+            Some(evaluations) => writeln!(
+                f,
+                "you make    {evaluations} evaluations, or as many as you say by --evaluations, {} at most",
+                self.evaluations_max
+            )?,
+            None => writeln!(
+                f,
+                "you make    {} evaluations at most",
+                self.evaluations_max
+            )?,
+        }
         writeln!(
             f,
             "you have    {} for the first evaluations",

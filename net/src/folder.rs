@@ -53,6 +53,8 @@ const ROUND: &str = "round";
 const OPEN_ROUND: &str = "round.bin";
 /// When the last frame was announced first, in seconds since 1970.
 const LAST: &str = "last";
+/// The ledger, with every charge.
+pub const LEDGER: &str = "ledger.jsonl";
 /// The file of a campaign's releases.
 pub const PRIOR: &str = "prior.safetensors";
 /// Says that nothing more may be released from the folder.
@@ -73,6 +75,16 @@ pub enum FolderError {
     /// The terms of the federation.
     #[error(transparent)]
     Terms(#[from] TermsError),
+    /// No server has begun it.
+    #[error(
+        "{0}: no folder of a server, which has a file terms.bin; it is what `sordino serve … --folder {0}` was given, which begins \
+         one, on the server's machine",
+        path.display()
+    )]
+    NoFolder {
+        /// Path of the folder.
+        path: PathBuf,
+    },
     /// Another server holds it.
     #[error("{}: another server runs in this folder", path.display())]
     Busy {
@@ -175,10 +187,14 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`].
     pub fn open(path: &Path) -> Result<Self, FolderError> {
-        let terms = Terms::from_bytes(
-            &read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX)?,
-            None,
-        )?;
+        let terms = read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX);
+        let terms = terms.map_err(|error| match error.is_missing() {
+            true => FolderError::NoFolder {
+                path: path.to_owned(),
+            },
+            false => error.into(),
+        })?;
+        let terms = Terms::from_bytes(&terms, None)?;
         let keys = Keys::open(path)?;
         Ok(Folder {
             path: path.to_owned(),

@@ -20,8 +20,9 @@ pub use self::error::JoinError;
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
+use crate::agent::outage::Outage;
 use crate::agent::replay::AGENT;
-use crate::agent::{AgentEnd, Best, HostAgent, Query};
+use crate::agent::{AgentEnd, Awaited, Best, GaveUp, HostAgent, Query};
 use crate::authority;
 use crate::data::{self, Before, Data, DataError};
 pub use crate::identity::Certified;
@@ -71,6 +72,8 @@ pub struct Joining {
     pub data: Option<Data>,
     /// How long a question to the server may wait for an answer; at most [`WAIT_MAX`].
     pub wait: Duration,
+    /// How long it waits for a server that does not answer; for ever if none.
+    pub give_up: Option<Duration>,
 }
 
 /// What an agent did.
@@ -307,11 +310,12 @@ fn seen(invitation: &Invitation, key: &str) -> String {
     }
 }
 
-/// Attempts to reach the server: for a few seconds if the agent is over, else for ever.
+/// Attempts to reach the server: for a few seconds if the agent is over, else as long as its owner
+/// waits.
 struct Attempts {
     is_over: bool,
     pause: Duration,
-    said: bool,
+    outage: Outage,
 }
 
 impl Attempts {
@@ -319,33 +323,49 @@ impl Attempts {
         Attempts {
             is_over,
             pause: Duration::from_millis(50),
-            said: false,
+            outage: Outage::told_at(Duration::ZERO),
+        }
+    }
+
+    /// The server has answered.
+    fn reached(&mut self, invitation: &Invitation) {
+        if let Some(silent) = self.outage.ended() {
+            let address = invitation.address.clone();
+            Awaited::Back { address, silent }.tell(invitation.slot);
         }
     }
 
     /// Waits before the next attempt; false if there is to be none.
     ///
     /// **Errors**: what trying again will not change.
-    async fn again(
-        &mut self,
-        invitation: &Invitation,
-        error: LinkError,
-    ) -> Result<bool, JoinError> {
+    async fn again(&mut self, joining: &Joining, error: LinkError) -> Result<bool, JoinError> {
         if matches!(error, LinkError::Status { .. } | LinkError::Answer { .. }) {
             return Err(error.into());
         }
         if self.is_over && self.pause >= LAST_PAUSE {
             return Ok(false);
         }
-        if !std::mem::replace(&mut self.said, true) {
-            let address = &invitation.address;
-            let slot = invitation.slot;
-            note(&format!(
-                "agent {slot}: waiting for the server at {address}, tried again at least every 10 s: {}",
-                chain(&error)
-            ));
+        let next = error.pause(self.pause);
+        let address = joining.invitation.address.clone();
+        let why = chain(&error);
+        if let Some(silent) = self.outage.failed(next) {
+            let awaited = Awaited::Server {
+                address: address.clone(),
+                silent,
+                next,
+                error: why.clone(),
+            };
+            awaited.tell(joining.invitation.slot);
         }
-        tokio::time::sleep(error.pause(self.pause)).await;
+        if let Some(silent) = self.outage.lasts(joining.give_up) {
+            let error = why;
+            return Err(JoinError::GaveUp(GaveUp {
+                address,
+                silent,
+                error,
+            }));
+        }
+        tokio::time::sleep(next).await;
         self.pause = (2 * self.pause).min(RETRY_MAX);
         Ok(true)
     }
@@ -365,10 +385,11 @@ async fn enrolled(
         .enrol_with(invitation.slot, invitation.token.as_ref(), masks)
         .await
     {
-        if !attempts.again(invitation, error).await? {
+        if !attempts.again(joining, error).await? {
             return Ok(false);
         }
     }
+    attempts.reached(invitation);
     Ok(true)
 }
 
@@ -500,12 +521,13 @@ async fn terms(
         match link.terms().await {
             Ok(bytes) => break bytes,
             Err(error) => {
-                if !attempts.again(invitation, error).await? {
+                if !attempts.again(joining, error).await? {
                     return Ok(None);
                 }
             }
         }
     };
+    attempts.reached(invitation);
     let terms = Terms::from_bytes(&bytes, Some(&invitation.terms))?;
     write_privately(&path, &terms.to_stored()?)?;
     Ok(Some(terms))
@@ -598,7 +620,8 @@ async fn take_part<T: Number, P: Served<T>, F: Future<Output = Result<f64, Strin
     agent.limit(most.into_iter().flatten().reduce(f64::min));
     count.map_or(Ok(()), |count| agent.counting(count))?;
     let slot = joining.invitation.slot;
-    agent.telling(move |awaited| note(&format!("agent {slot}: {awaited}")));
+    agent.telling(move |awaited| awaited.tell(slot));
+    agent.give_up_after(joining.give_up);
     agent.run(link, evaluate).await?;
     agent.settle()?;
     joined(&agent)

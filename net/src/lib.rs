@@ -50,6 +50,7 @@
 //!     evaluations: None,
 //!     data: None,
 //!     wait: std::time::Duration::from_secs(30),
+//!     give_up: None,
 //! };
 //! let joined = join(&joining, |query| async move { Ok(-(query.point[0] - 0.3).powi(2)) }).await?;
 //! println!("{} rounds", joined.given.len());

@@ -116,6 +116,11 @@ impl Link {
         self.frame_max = frame_max;
     }
 
+    /// Where the server is.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// How many agents have joined, as the server said last; it says so only where the terms make
     /// presence public.
     pub fn joined(&self) -> Option<u32> {
@@ -278,6 +283,18 @@ impl Link {
     ///
     /// **Errors**: [`LinkError`].
     pub async fn ask(&mut self, have: &Have) -> Result<Asked, LinkError> {
+        self.ask_for(have, self.wait).await
+    }
+
+    /// The same, kept waiting for no longer than this.
+    ///
+    /// **Errors**: as [`Link::ask`].
+    pub(crate) async fn ask_for(
+        &mut self,
+        have: &Have,
+        wait: Duration,
+    ) -> Result<Asked, LinkError> {
+        let wait = wait.min(self.wait);
         let path = format!("/v1/{}/rounds/{}", self.run, have.frames);
         let mut headers = HeaderMap::new();
         for (name, value) in [(CHAIN, have.chain.to_string()), (SEAL, hex(&have.seal))] {
@@ -288,7 +305,7 @@ impl Link {
                     .map_err(|_| LinkError::Answer { what: "a header" })?,
             );
         }
-        headers.insert(WAIT, (self.wait.as_millis() as u64).into());
+        headers.insert(WAIT, (wait.as_millis() as u64).into());
         let answered = self
             .request(Method::GET, &path, headers, Bytes::new(), self.frame_max)
             .await?;

@@ -139,6 +139,12 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         simulated
     }
 
+    /// How many evaluations an agent makes in all, if it misses no round.
+    fn evaluations(&self, _state: &Self::State) -> u32 {
+        let protocol = &self.agreement().protocol;
+        protocol.initial_points().saturating_add(protocol.rounds())
+    }
+
     /// Sets how many evaluations an agent makes in all; false where the terms say how many.
     fn evaluate(_state: &mut Self::State, _evaluations: u32) -> bool {
         false

@@ -3,9 +3,11 @@
 //!
 //! A person gets a line when a round begins, when all have joined, when all have answered, and
 //! every ten seconds between if something changed. `--log json` writes an object for every change,
-//! at most one a second, with `event` "round", beside the simulator's "note", "done" and "error".
+//! at most one a second, with `event` "round", and "over" once all rounds are, beside the simulator's
+//! "note", "done" and "error"; "stopped" where somebody stopped it.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -82,11 +84,28 @@ fn say(line: &str) {
 
 /// A note for people, in the format that was chosen.
 pub fn note(text: &str) {
-    match Log::chosen() {
-        Log::Text => say(text),
-        Log::Json => {
-            say(&serde_json::json!({"event": "note", "seconds": elapsed().as_secs_f64(), "message": text}).to_string())
-        }
+    event("note", text, []);
+}
+
+/// Something that happened: a line for people, or an object with its name, that line and these
+/// fields.
+pub fn event<const N: usize>(name: &str, text: &str, fields: [(&str, serde_json::Value); N]) {
+    if Log::chosen() == Log::Text {
+        return say(text);
+    }
+    let seconds = elapsed().as_secs_f64();
+    let mut told = serde_json::json!({"event": name, "seconds": seconds, "message": text});
+    for (field, value) in fields {
+        told[field] = value;
+    }
+    say(&told.to_string());
+}
+
+/// The end of a server's work: nothing for people, who read it among the results.
+pub fn done(text: &str, folder: &Path) {
+    if Log::chosen() == Log::Json {
+        let out = folder.display().to_string();
+        event("done", text.trim_end(), [("out", out.into())]);
     }
 }
 
@@ -127,6 +146,15 @@ fn rounded_up(epsilon: f64) -> String {
     }
 }
 
+/// Since when agents that have fetched the last broadcast are counted, in words.
+pub(crate) fn fetched_since(was_over: bool) -> &'static str {
+    if was_over {
+        "since this server started, after the end; whoever had it before does not come again"
+    } else {
+        "so far"
+    }
+}
+
 /// The line of one moment.
 pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: usize) -> String {
     let round = status.round;
@@ -139,7 +167,8 @@ pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: 
         .map_or(String::new(), |most| format!(" of {most}"));
     if round == rounds {
         return format!(
-            "all {rounds} rounds are over, ε {epsilon}{of}; {answered} of {agents} have fetched the last broadcast so far"
+            "all {rounds} rounds are over, ε {epsilon}{of}; {answered} of {agents} have fetched the last broadcast {}",
+            fetched_since(status.was_over)
         );
     }
     let joined = if enrolled < agents as usize {
@@ -147,6 +176,8 @@ pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: 
     } else {
         String::new()
     };
+    // People count from 1.
+    let round = round + 1;
     format!(
         "round {round}/{rounds}: {answered} of {agents} answered{joined}, closes in {closes}, ε {epsilon}{of}"
     )
@@ -205,7 +236,9 @@ pub async fn tell(
             note(&format!(
                 "round {} is held: {} of at least {} agents have answered; nothing is released or charged, and the round stays open for \
                  another deadline",
-                now.round, now.present, now.needed
+                now.round + 1,
+                now.present,
+                now.needed
             ));
         }
         let tells = told.is_none_or(|last| {
@@ -233,7 +266,11 @@ fn tell_once(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled:
         return say(&line(status, agents, rounds, books, enrolled));
     }
     let told = Told {
-        event: "round",
+        event: if status.round == rounds {
+            "over"
+        } else {
+            "round"
+        },
         seconds: elapsed().as_secs_f64(),
         round: status.round,
         rounds,
@@ -276,12 +313,12 @@ mod tests {
         );
         assert_eq!(
             said,
-            "round 17/40: 183 of 200 answered, closes in 41 min, ε 4.10 of 8"
+            "round 18/40: 183 of 200 answered, closes in 41 min, ε 4.10 of 8"
         );
         let said = line(&Status::default(), 2, 3, &Books::default(), 1);
         assert_eq!(
             said,
-            "round 0/3: 0 of 2 answered (1 have joined), closes in 0 s, ε 0.00"
+            "round 1/3: 0 of 2 answered (1 have joined), closes in 0 s, ε 0.00"
         );
         assert_eq!(
             (spoken(119_000), spoken(7_200_000)),
@@ -311,6 +348,17 @@ mod tests {
         assert_eq!(
             said,
             "all 3 rounds are over, ε 1.00 of 4; 1 of 2 have fetched the last broadcast so far"
+        );
+        // A server that starts after the end does not know who has it: 0 of 2 looked like nobody.
+        let again = Status {
+            answered: 0,
+            was_over: true,
+            ..over
+        };
+        let said = line(&again, 2, 3, &Books::default(), 2);
+        assert!(
+            said.ends_with("0 of 2 have fetched the last broadcast since this server started, after the end; whoever had it before does not come again"),
+            "{said}"
         );
     }
 

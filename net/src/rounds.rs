@@ -207,6 +207,11 @@ impl Rounds {
             .try_for_each(|parked| self.ask(parked))
     }
 
+    /// Says that all rounds were over when this server started.
+    pub fn was_over(&mut self) {
+        self.status.send_modify(|status| status.was_over = true);
+    }
+
     /// Stops waiting for agents that were shut out, where a round may close early. They count as
     /// zeros, as before.
     pub fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {

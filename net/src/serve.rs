@@ -19,6 +19,7 @@
 mod around;
 mod error;
 pub(crate) mod leader;
+mod ledger;
 mod serving;
 
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use sordino_core::privacy::Private;
 use sordino_core::wire;
 use sordino_host::entropy;
 use sordino_host::files::create_privately;
-use sordino_host::ledger::{Deferred, Ledger, Options, Planned};
+use sordino_host::ledger::{Deferred, Ledger, Planned};
 use sordino_host::server::{HostError, Hosted, ServerHost, SystemSources};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -41,7 +42,7 @@ use crate::admin;
 use crate::admission::{self, Inadmissible};
 use crate::door::{self, Counts, Door, Limits, Offered};
 use crate::enrolment::{self, Enrolment};
-use crate::folder::{Folder, FolderError, Found, Open};
+use crate::folder::{Folder, FolderError, Found, LEDGER, Open};
 use crate::keys;
 use crate::party::{Number, Served, dispatch};
 use crate::progress::{self, Spent};
@@ -52,6 +53,7 @@ use around::Around;
 use leader::Leader;
 
 pub use error::ServeError;
+pub use ledger::may_begin;
 pub use serving::{Begin, Serving};
 
 /// A server with secret sources whose charges wait until the folder has them.
@@ -121,6 +123,8 @@ async fn serve_in<T: Number, P: Served<T>>(
     if let Some(leader) = leader.as_ref().filter(|leader| leader.has_asked(next.0)) {
         next.1 = leader.attempt(next.1);
     }
+    // Neither address nor ledger refuses any more.
+    serving.welcome.iter().for_each(|line| progress::note(line));
     let spent = Spent::default();
     spent.tell(host.ledger().ledger(), Duration::ZERO);
     let mut beside = tokio::task::JoinSet::new();
@@ -185,21 +189,8 @@ fn host<T: Number, P: Served<T>>(
     rounds: &mut Rounds,
 ) -> Result<Begun<T, P>, ServeError> {
     let agreement = &folder.terms.agreement;
-    let terms = sordino_host::ledger::Terms {
-        data: serving.data.clone(),
-        unit: "agent".into(),
-        records: Some(u64::from(agreement.protocol.agents())),
-        accounting: admission::cost(&folder.terms)?.accounting(),
-        epsilon_max: agreement.announced.epsilon_max,
-        delta: agreement.announced.delta,
-    };
-    let next = agreement.protocol.event(0)?.into_iter().collect();
-    let options = Options {
-        counter: serving.counter.clone(),
-        another: false,
-        next,
-    };
-    let path = folder.path().join("ledger.jsonl");
+    let (terms, options) = ledger::of(&folder.terms, &serving.data, &serving.counter)?;
+    let path = folder.path().join(LEDGER);
     // Like everything else in the folder; what is begun keeps its permissions.
     create_privately(&path, b"").map_err(FolderError::File)?;
     let ledger = Ledger::open_secret(&path, &terms, &options)?;
@@ -313,7 +304,8 @@ async fn all_rounds<T: Number, P: Served<T>>(
         let say_if_late = |announcing| {
             if round > first && Instant::now() > announcing {
                 progress::note(&format!(
-                    "round {round}: the release took longer than --delay, so its time shows: choose more"
+                    "round {}: the release took longer than --delay, so its time shows: choose more",
+                    round + 1
                 ));
             }
         };

@@ -18,7 +18,7 @@ use sordino_host::files::{FileError, read_text, write_privately};
 use tokio::sync::watch;
 
 use crate::enrolment::{self, Enrolment};
-use crate::progress::{Books, Spent, note, spoken};
+use crate::progress::{Books, Spent, fetched_since, note, spoken};
 use crate::rounds::Status;
 
 /// The file in a server's folder.
@@ -49,6 +49,10 @@ pub struct Standing {
     pub agents: u32,
     /// Agents that have answered the open round.
     pub answered: u32,
+    /// All rounds were over when the server started, so that agents that had the last release
+    /// before do not count among those that have answered.
+    #[serde(default)]
+    pub was_over: bool,
     /// Slots that have joined.
     pub joined: BTreeSet<u32>,
     /// Slots that were shut out.
@@ -89,6 +93,7 @@ impl Standing {
             closes_at: seconds(now + Duration::from_millis(status.closes_in_ms)),
             agents: agreement.protocol.agents(),
             answered: status.answered,
+            was_over: status.was_over,
             joined: enrolment.slots(),
             revoked,
             epsilon_spent: books.epsilon,
@@ -119,11 +124,24 @@ impl Standing {
         }
     }
 
+    /// How long ago this was written.
+    fn age(&self) -> Duration {
+        Duration::from_secs(seconds(SystemTime::now()).saturating_sub(self.written_at))
+    }
+
     /// For how long nothing was written, if that is too long for a server that runs.
     pub fn silent(&self) -> Option<Duration> {
-        let silent =
-            Duration::from_secs(seconds(SystemTime::now()).saturating_sub(self.written_at));
-        (silent > SILENT_AFTER && self.round < self.rounds).then_some(silent)
+        Some(self.age()).filter(|age| *age > SILENT_AFTER)
+    }
+
+    /// As programs read it: with how old it is, and whether that is too old for a server that runs.
+    ///
+    /// **Errors**: none for numbers that JSON can hold.
+    pub fn to_json(&self) -> serde_json::Result<serde_json::Value> {
+        let mut told = serde_json::to_value(self)?;
+        told["written_seconds_ago"] = self.age().as_secs().into();
+        told["is_silent"] = self.silent().is_some().into();
+        Ok(told)
     }
 
     /// One page for a browser, which asks again by itself.
@@ -235,11 +253,13 @@ impl fmt::Display for Standing {
             () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
             () if round == rounds => writeln!(
                 f,
-                "round     all {rounds} are over; {answered} of {agents} have fetched the last release so far"
+                "round     all {rounds} are over; {answered} of {agents} have fetched the last release {}",
+                fetched_since(self.was_over)
             )?,
             () => writeln!(
                 f,
-                "round     {round} of {rounds}: {answered} of {agents} have answered, closes in {left}"
+                "round     {} of {rounds}: {answered} of {agents} have answered, closes in {left}",
+                round + 1
             )?,
         }
         writeln!(
@@ -267,13 +287,16 @@ impl fmt::Display for Standing {
             self.delta, self.charges
         )?;
         match self.silent() {
-            Some(silent) => {
-                writeln!(
-                    f,
-                    "server    has written nothing for {}: is it running?",
-                    spoken(silent.as_millis() as u64)
-                )
-            }
+            Some(silent) if round == rounds => writeln!(
+                f,
+                "server    has ended: this was written {} ago",
+                spoken(silent.as_millis() as u64)
+            ),
+            Some(silent) => writeln!(
+                f,
+                "server    written {} ago: does the server run?",
+                spoken(silent.as_millis() as u64)
+            ),
             None => Ok(()),
         }
     }
@@ -292,6 +315,7 @@ mod tests {
             closes_at: seconds(SystemTime::now()) + 3600,
             agents: 50,
             answered: 31,
+            was_over: false,
             joined: (0..31).chain([40]).collect(),
             revoked: [45].into(),
             epsilon_spent: 0.7124,
@@ -305,7 +329,7 @@ mod tests {
     fn an_operator_reads_who_is_missing_and_what_is_spent() {
         let said = standing().to_string();
         for part in [
-            "round     1 of 2: 31 of 50 have answered, closes in 60 min",
+            "round     2 of 2: 31 of 50 have answered, closes in 60 min",
             "joined    32 of 50: 0 to 30, 40",
             "missing   31 to 39, 41 to 44, 46 to 49",
             "shut out  45",
@@ -313,21 +337,41 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}\n{said}");
         }
-        assert!(!said.contains("is it running"));
+        assert!(!said.contains("does the server run"));
+        let told = standing().to_json().unwrap();
+        assert_eq!(told["is_silent"], false);
         let old = Standing {
             written_at: standing().written_at - 200,
             ..standing()
         };
         assert!(
             old.to_string()
-                .contains("has written nothing for 3 min: is it running?")
+                .contains("written 3 min ago: does the server run?")
         );
+        let told = old.to_json().unwrap();
+        assert_eq!(told["is_silent"], true);
+        assert!(told["written_seconds_ago"].as_u64() >= Some(200), "{told}");
+        assert_eq!(told["round"], 1, "programs count from 0");
         let over = Standing {
             round: 2,
             written_at: 0,
             ..standing()
         };
-        assert!(over.to_string().contains("all 2 are over") && over.silent().is_none());
+        assert!(
+            over.to_string()
+                .contains("all 2 are over; 31 of 50 have fetched the last release so far")
+        );
+        assert!(over.to_string().contains("has ended: this was written"));
+        let again = Standing {
+            answered: 0,
+            was_over: true,
+            ..over
+        };
+        assert!(
+            again
+                .to_string()
+                .contains("0 of 50 have fetched the last release since this server started")
+        );
         let nobody = Standing {
             is_waiting: true,
             joined: BTreeSet::new(),

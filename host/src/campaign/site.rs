@@ -85,7 +85,7 @@ impl SiteState {
     }
 
     /// Evaluations that it makes in all.
-    fn wanted(&self, campaign: &Campaign) -> u32 {
+    pub fn wanted(&self, campaign: &Campaign) -> u32 {
         let least = campaign.protocol.config.parameters().initial_points;
         let most = campaign.evaluations_max();
         if campaign.rehearses {

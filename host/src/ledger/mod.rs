@@ -272,6 +272,20 @@ impl Ledger {
         })
     }
 
+    /// Refuses what [`Ledger::open_secret`] would refuse of a new ledger. Nothing is made, so that
+    /// a program can refuse before it begins anything else.
+    ///
+    /// **Errors**: [`LedgerError`].
+    pub fn may_begin(terms: &Terms, options: &Options) -> Result<(), LedgerError> {
+        terms.check()?;
+        check_new(terms)?;
+        // No ledger has this name, and this one has no place yet.
+        options
+            .counter
+            .look("new", Path::new(""), &terms.data, options.another)?;
+        Ok(())
+    }
+
     /// Opens or begins a ledger of secret noise.
     ///
     /// **Errors**: [`LedgerError`]; nothing may be released then.

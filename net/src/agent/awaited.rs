@@ -4,25 +4,41 @@ use std::fmt;
 use std::time::Duration;
 
 use sordino_core::federated::exchange::{Agreement, Have};
+use sordino_experiment::text::chain;
 use tokio::time::Instant;
 
+use super::outage::Outage;
 use crate::link::{Link, LinkError};
-use crate::progress::spoken;
+use crate::progress::{event, note, spoken};
 use crate::rounds::Asked;
 
 /// What an agent waits for is told when it has waited this long.
 pub(super) const TOLD_AFTER: Duration = Duration::from_secs(2);
+
+/// The first question to a server that did not answer waits no longer than this.
+const BACK_SOON: Duration = Duration::from_secs(1);
 
 /// What an agent waits for, or no longer does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Awaited {
     /// The server, which does not answer.
     Server {
+        /// Where it should be.
+        address: String,
+        /// For how long it has not answered.
+        silent: Duration,
         /// The pause before the next attempt; later ones grow to ten seconds, or to what the server
         /// says.
         next: Duration,
         /// Why it does not answer.
         error: String,
+    },
+    /// Nothing: the server answers again.
+    Back {
+        /// Where the server is.
+        address: String,
+        /// For how long it had not answered.
+        silent: Duration,
     },
     /// The first round: the server waits for agents, or for a time.
     Begin {
@@ -64,6 +80,11 @@ pub enum Awaited {
         closes: Duration,
     },
 }
+/// A round as people count them, from 1.
+fn said(round: &u32) -> u32 {
+    round + 1
+}
+
 /// A length of time in words.
 fn time(time: &Duration) -> String {
     spoken(time.as_millis() as u64)
@@ -72,13 +93,23 @@ fn time(time: &Duration) -> String {
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Awaited::Server { next, error } => {
-                write!(
-                    f,
-                    "waiting for the server; next attempt in {}, then every 10 s: {error}",
-                    time(next)
-                )
-            }
+            Awaited::Server {
+                address,
+                silent,
+                next,
+                error,
+            } => write!(
+                f,
+                "waiting for the server at {address}, which has not answered for {}; next attempt in {}, then at least every \
+                 10 s: {error}",
+                time(silent),
+                time(next)
+            ),
+            Awaited::Back { address, silent } => write!(
+                f,
+                "the server at {address} answers again, after {}",
+                time(silent)
+            ),
             Awaited::Begin {
                 joined: Some(joined),
                 agents,
@@ -100,13 +131,15 @@ impl fmt::Display for Awaited {
                 epsilon_max,
             } => write!(
                 f,
-                "ε = {epsilon_max} admits no further contribution after {given}: from round {round} on it contributes nothing, and \
-                 goes on with what others share"
+                "ε = {epsilon_max} admits no further contribution after {given}: from round {} on it contributes nothing, and \
+                 goes on with what others share",
+                said(round)
             ),
             Awaited::Late { round } => write!(
                 f,
-                "round {round} was over when its contribution arrived: unless it had arrived before, no release contains it; it is \
-                 counted as sent all the same"
+                "round {} was over when its contribution arrived: unless it had arrived before, no release contains it; it is \
+                 counted as sent all the same",
+                said(round)
             ),
             Awaited::Agents {
                 round,
@@ -115,20 +148,23 @@ impl fmt::Display for Awaited {
                 closes,
             } if joined < agents => write!(
                 f,
-                "waiting for other agents: {joined} of {agents} have joined; round {round} closes in {} at the latest",
+                "waiting for other agents: {joined} of {agents} have joined; round {} closes in {} at the latest",
+                said(round),
                 time(closes)
             ),
             Awaited::Agents { round, closes, .. } => {
                 write!(
                     f,
-                    "waiting for answers of other agents; round {round} closes in {} at the latest",
+                    "waiting for answers of other agents; round {} closes in {} at the latest",
+                    said(round),
                     time(closes)
                 )
             }
             Awaited::Deadline { round, closes } => {
                 write!(
                     f,
-                    "waiting for the deadline of round {round}, in {} at the latest",
+                    "waiting for the deadline of round {}, in {} at the latest",
+                    said(round),
                     time(closes)
                 )
             }
@@ -137,10 +173,31 @@ impl fmt::Display for Awaited {
 }
 
 impl Awaited {
+    /// Tells it to the owner of this agent; as JSON a server that is lost or back is an event.
+    pub(crate) fn tell(&self, agent: u32) {
+        let text = format!("agent {agent}: {self}");
+        let (name, address, silent, error) = match self {
+            Awaited::Server {
+                address,
+                silent,
+                error,
+                ..
+            } => ("server_lost", address, silent, Some(error)),
+            Awaited::Back { address, silent } => ("server_back", address, silent, None),
+            _ => return note(&text),
+        };
+        let fields = [
+            ("agent", agent.into()),
+            ("server", address.as_str().into()),
+            ("silent_seconds", silent.as_secs_f64().into()),
+            ("error", error.cloned().into()),
+        ];
+        event(name, &text, fields);
+    }
+
     /// Whether it is the same wait: times and reasons may differ.
     fn is_as(&self, other: &Awaited) -> bool {
         match (self, other) {
-            (Awaited::Server { .. }, Awaited::Server { .. }) => true,
             (Awaited::Begin { .. } | Awaited::Spent { .. } | Awaited::Late { .. }, _) => {
                 self == other
             }
@@ -166,6 +223,7 @@ pub(super) struct Teller {
     told: Option<Awaited>,
     /// When the frame of the round was heard: the round was open by then.
     opened: Instant,
+    outage: Outage,
 }
 
 impl Teller {
@@ -175,6 +233,7 @@ impl Teller {
             tell,
             told: None,
             opened: Instant::now(),
+            outage: Outage::told_at(TOLD_AFTER),
         }
     }
 
@@ -225,10 +284,26 @@ impl Teller {
         });
     }
 
-    /// The server has answered: if it is lost again, that is told again.
-    pub(super) fn reached(&mut self) {
-        if matches!(self.told, Some(Awaited::Server { .. })) {
+    /// The server did not answer: tells so, if it is time to.
+    pub(super) fn lost(&mut self, address: &str, next: Duration, error: &LinkError) {
+        if let Some(silent) = self.outage.failed(next) {
             self.told = None;
+            self.say(Awaited::Server {
+                address: address.to_owned(),
+                silent,
+                next,
+                error: chain(error),
+            });
+        }
+    }
+
+    /// The server has answered: tells so, if it was told that it did not.
+    pub(super) fn reached(&mut self, address: &str) {
+        if let Some(silent) = self.outage.ended() {
+            self.say(Awaited::Back {
+                address: address.to_owned(),
+                silent,
+            });
         }
     }
 }
@@ -244,7 +319,12 @@ pub(super) async fn ask(
     agreement: &Agreement,
 ) -> Result<Asked, LinkError> {
     let joined = link.joined();
-    let mut asking = std::pin::pin!(link.ask(have));
+    // Who was told that the server is gone is told soon that it is back.
+    let is_lost = teller
+        .as_ref()
+        .is_some_and(|teller| teller.outage.is_told());
+    let wait = if is_lost { BACK_SOON } else { Duration::MAX };
+    let mut asking = std::pin::pin!(link.ask_for(have, wait));
     match tokio::time::timeout(TOLD_AFTER, &mut asking).await {
         Ok(asked) => asked,
         Err(_elapsed) => {
@@ -276,41 +356,36 @@ mod tests {
             agents: 2,
             closes,
         };
-        let lost = |seconds| Awaited::Server {
-            next: Duration::from_secs(seconds),
-            error: "no connection".into(),
-        };
         let later = Awaited::Deadline {
             round: 1,
             closes: Duration::from_secs(90),
         };
-        for awaited in [
-            agents(1),
-            agents(1),
-            agents(2),
-            lost(2),
-            lost(4),
-            agents(2),
-            later.clone(),
-            later,
-        ] {
+        for awaited in [agents(1), agents(1), agents(2), agents(2)] {
             teller.tell(awaited);
         }
-        teller.tell(lost(2));
-        teller.reached();
-        teller.tell(lost(2));
-        let lost = "waiting for the server; next attempt in 2 s, then every 10 s: no connection";
-        let answers = "waiting for answers of other agents; round 0 closes in 10 min at the latest";
+        let address = "wards.example:8443";
+        let pause = Duration::from_secs;
+        teller.lost(address, pause(1), &LinkError::Silence);
+        teller.reached(address);
+        teller.lost(address, pause(2), &LinkError::Silence);
+        teller.lost(address, pause(4), &LinkError::Silence);
+        teller.reached(address);
+        teller.reached(address);
+        for awaited in [agents(2), later.clone(), later] {
+            teller.tell(awaited);
+        }
+        let lost = "waiting for the server at wards.example:8443, which has not answered for 0 s; next attempt in 2 s, then \
+                    at least every 10 s: no answer in time";
+        let answers = "waiting for answers of other agents; round 1 closes in 10 min at the latest";
         assert_eq!(
             *heard.lock().unwrap(),
             [
-                "waiting for other agents: 1 of 2 have joined; round 0 closes in 10 min at the latest",
+                "waiting for other agents: 1 of 2 have joined; round 1 closes in 10 min at the latest",
                 answers,
                 lost,
+                "the server at wards.example:8443 answers again, after 0 s",
                 answers,
-                "waiting for the deadline of round 1, in 90 s at the latest",
-                lost,
-                lost,
+                "waiting for the deadline of round 2, in 90 s at the latest",
             ]
         );
     }

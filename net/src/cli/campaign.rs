@@ -43,7 +43,8 @@ pub struct Campaign {
     /// Who asks, in words, for the label of the file
     #[arg(long, value_name = "TEXT")]
     by: Option<String>,
-    /// Name of the data, in the label of the file and in the ledger [default: the name of --folder]
+    /// Name of the data, in the ledger and in the label of a campaign's file; a second folder with
+    /// the same name is refused [default: the name of --folder, of a scenario its run]
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
 }
@@ -89,6 +90,11 @@ fn name_of(folder: &Path) -> String {
 }
 
 impl Campaign {
+    /// Name of the data, if one was given: of a scenario for the ledger alone.
+    pub fn dataset(&self) -> Option<&str> {
+        self.dataset.as_deref()
+    }
+
     /// Refuses what only a campaign has.
     ///
     /// **Errors**: the first option that was given.
@@ -100,7 +106,6 @@ impl Campaign {
             ("--releases", self.releases.is_some()),
             ("--features", self.features.is_some()),
             ("--by", self.by.is_some()),
-            ("--dataset", self.dataset.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(CliError::input(format!(

@@ -1,9 +1,10 @@
 //! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they
 //! use.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::SystemTime;
 
 use sordino_experiment::command_line::chosen::{one_method, scenario_text};
@@ -16,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::authority;
 use crate::identity::Certified;
-use crate::progress::note;
+use crate::progress::{event, note};
 pub use sordino_experiment::command_line::number::duration;
 
 /// A federated scenario by its name or file, reduced to the one method that is asked for, and that
@@ -119,23 +120,45 @@ pub fn wait<R>(work: impl Future<Output = R>) -> Result<R, CliError> {
     Ok(done)
 }
 
-/// Waits for this to end, or for somebody to stop the process: none after SIGTERM, which is how
-/// systemd and containers end one, and which the first process of a container gets only if it asks
+/// The exit code after Ctrl-C, as shells have it: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
+
+/// Waits for somebody to stop the process: by what, and its exit code.
+async fn stopped() -> Result<(&'static str, ExitCode), CliError> {
+    let mut terminated = signal(SignalKind::terminate()).map_err(CliError::failure)?;
+    tokio::select! {
+        _ = terminated.recv() => Ok(("SIGTERM", ExitCode::SUCCESS)),
+        heard = tokio::signal::ctrl_c() => {
+            heard.map_err(CliError::failure)?;
+            Ok(("Ctrl-C", ExitCode::from(INTERRUPTED)))
+        }
+    }
+}
+
+/// Waits for this to end, or for somebody to stop the process. Then it says so, with what is `kept`
+/// and how to go on, and the exit code is 130 after Ctrl-C, and 0 after SIGTERM, which is how
+/// systemd and containers end a process; the first process of a container gets it only if it asks
 /// for it.
 ///
-/// **Errors**: exit code 1 after Ctrl-C.
-pub fn wait_or_stop<R>(work: impl Future<Output = R>) -> Result<Option<R>, CliError> {
-    wait(async {
-        let mut terminated = signal(SignalKind::terminate()).map_err(CliError::failure)?;
+/// **Errors**: the system lets nobody wait.
+pub fn wait_or_stop<R>(
+    work: impl Future<Output = R>,
+    kept: &str,
+) -> Result<ControlFlow<ExitCode, R>, CliError> {
+    let ended = wait(async {
         tokio::select! {
-            done = work => Ok(Some(done)),
-            _ = terminated.recv() => {
-                note("stopped by SIGTERM; the same command goes on");
-                Ok(None)
-            }
-            _ = tokio::signal::ctrl_c() => Err(CliError::failure("interrupted; the same command goes on")),
+            // Signals are heard before the work says anything.
+            biased;
+            stopped = stopped() => stopped.map(ControlFlow::Break),
+            done = work => Ok::<_, CliError>(ControlFlow::Continue(done)),
         }
-    })?
+    })??;
+    let (stopped, code) = match ended {
+        ControlFlow::Continue(done) => return Ok(ControlFlow::Continue(done)),
+        ControlFlow::Break(stopped) => stopped,
+    };
+    event("stopped", &format!("stopped by {stopped}; {kept}"), []);
+    Ok(ControlFlow::Break(code))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! `sordino-net fetch`: the file of a campaign, for a newcomer who has nothing but its address.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Args;
 use sordino_experiment::command_line::error::CliError;
@@ -90,18 +92,24 @@ pub fn address(host: &str, run: u64, key: &Fingerprint) -> String {
 }
 
 /// Fetches the file, checks it and its signature, and writes it.
-pub fn execute(arguments: &Fetch) -> Result<(), CliError> {
+pub fn execute(arguments: &Fetch) -> Result<ExitCode, CliError> {
     let Address { host, run, pins } = parsed(&arguments.url).map_err(CliError::input)?;
     let tls = Identity::generate()
         .and_then(|stranger| stranger.client(&pins))
         .map_err(CliError::failure)?;
-    let fetched =
-        common::wait_or_stop(async { Link::new(&host, run, tls, WAIT_MAX).file().await })?;
-    let Some(bytes) = fetched else { return Ok(()) };
+    let fetching = async { Link::new(&host, run, tls, WAIT_MAX).file().await };
+    let bytes = match common::wait_or_stop(fetching, "nothing was written")? {
+        ControlFlow::Continue(bytes) => bytes,
+        ControlFlow::Break(code) => return Ok(code),
+    };
     let bytes = bytes.map_err(|error| match error {
         LinkError::Status { status: 404, .. } => CliError::failure(
             "the server says 404: there is no file, of this run or not before its first release",
         ),
+        LinkError::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused => CliError::failure(format!(
+            "no connection: {error}; the address answers while its server runs, which leaves after --linger, and with --close-early once all sites have the \
+             file: ask who serves it for {PRIOR} of the server's folder, or to start `sordino serve` again"
+        )),
         error => CliError::failure(error),
     })?;
     let file = PriorFile::parse(&bytes).map_err(CliError::failure)?;
@@ -111,9 +119,10 @@ pub fn execute(arguments: &Fetch) -> Result<(), CliError> {
         ));
     };
     if arguments.out == Path::new("-") {
-        return std::io::stdout()
+        std::io::stdout()
             .write_all(&bytes)
-            .map_err(CliError::failure);
+            .map_err(CliError::failure)?;
+        return Ok(ExitCode::SUCCESS);
     }
     file.save(&arguments.out).map_err(CliError::failure)?;
     note(&format!(
@@ -121,5 +130,5 @@ pub fn execute(arguments: &Fetch) -> Result<(), CliError> {
         arguments.out.display(),
         file.digest()
     ));
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,8 @@
 //! `sordino-net help-serve`: the second of two servers.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -48,7 +50,7 @@ pub struct HelpServe {
 }
 
 /// Helps until every release was answered, and for a while longer.
-pub fn execute(arguments: &HelpServe) -> Result<(), CliError> {
+pub fn execute(arguments: &HelpServe) -> Result<ExitCode, CliError> {
     arguments.log.begin();
     let epsilon_max = arguments.max_epsilon;
     if epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
@@ -74,12 +76,12 @@ pub fn execute(arguments: &HelpServe) -> Result<(), CliError> {
         delay,
         linger,
     };
-    let Some(ended) = common::wait_or_stop(serve(&arguments.folder, helping))? else {
-        return Ok(());
-    };
-    ended.map_err(CliError::failure)?;
-    print(&format!(
-        "done; sordino replay {} checks it\n",
-        arguments.folder.display()
-    ))
+    let path = arguments.folder.display();
+    let kept = format!("{path} has every answer and its charge: the same command goes on");
+    match common::wait_or_stop(serve(&arguments.folder, helping), &kept)? {
+        ControlFlow::Continue(ended) => ended.map_err(CliError::failure)?,
+        ControlFlow::Break(code) => return Ok(code),
+    }
+    print(&format!("done; sordino replay {path} checks it\n"))?;
+    Ok(ExitCode::SUCCESS)
 }

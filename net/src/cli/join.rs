@@ -1,8 +1,9 @@
 //! `sordino-net join`: takes part, with a command of the user's for measuring.
 
 use std::io::{IsTerminal, Read, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -10,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use sordino_engine::federated::export::Language;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
+use sordino_experiment::progress::log::Log;
 use sordino_experiment::text::significant;
 use sordino_host::files::{read_text, write_privately};
 use sordino_host::ledger::contributions::Contributions;
@@ -75,7 +77,7 @@ pub struct Join {
     /// Names that differ in case or white space are one [default: none: federations joined from one
     /// folder without a name count as if they got the same data, agents of one federation as if
     /// different]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", alias = "data-name")]
     dataset: Option<String>,
     /// Folder of that count; not the agent's own, and no backup of it may be put back [default:
     /// $XDG_STATE_HOME/sordino, or ~/.local/state/sordino]
@@ -89,13 +91,21 @@ pub struct Join {
     /// none]
     #[arg(long, value_name = "TIME", value_parser = common::duration)]
     time_limit: Option<Duration>,
+    /// End when the server has not answered for this long, with exit code 1; the same command goes
+    /// on [default: none, it is tried again for ever]
+    #[arg(long, value_name = "TIME", value_parser = common::duration)]
+    give_up_after: Option<Duration>,
+    /// Progress on standard error: lines for people, or JSON objects
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
     /// Print every point and its value: these are observations, so not for a log that others read
     #[arg(long)]
     show_values: bool,
 }
 
 /// Executes the command.
-pub fn execute(arguments: &Join) -> Result<(), CliError> {
+pub fn execute(arguments: &Join) -> Result<ExitCode, CliError> {
+    arguments.log.begin();
     if arguments
         .max_epsilon
         .is_some_and(|most| !(most > 0.0 && most.is_finite()))
@@ -150,9 +160,17 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         evaluations,
         data,
         wait,
+        give_up: arguments.give_up_after,
     };
-    let joined = common::wait_or_stop(join(&joining, |query| measure(arguments, query)))?;
-    let Some(joined) = joined else { return Ok(()) };
+    let kept = format!(
+        "{} has what was measured: the same command goes on",
+        joining.folder.display()
+    );
+    let joined = join(&joining, |query| measure(arguments, query));
+    let joined = match common::wait_or_stop(joined, &kept)? {
+        ControlFlow::Continue(joined) => joined,
+        ControlFlow::Break(code) => return Ok(code),
+    };
     let joined = joined.map_err(CliError::failure)?;
     let mut told = match &joined.best {
         Some(best) if show => {
@@ -186,7 +204,8 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         joined.observations,
         joined.given.len(),
         joined.chain
-    ))
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The data of these arguments, and where what it gave is counted.
@@ -251,10 +270,13 @@ enum TermsFormat {
 
 /// Fetches the terms of an invitation and prints what is asked for. Nothing is agreed to, and no
 /// token is shown.
-pub fn terms(arguments: &Terms) -> Result<(), CliError> {
+pub fn terms(arguments: &Terms) -> Result<ExitCode, CliError> {
     let invitation = invitation(&arguments.invitation)?;
-    let fetched = common::wait_or_stop(fetched(&invitation, WAIT_MAX))?;
-    let Some(terms) = fetched else { return Ok(()) };
+    let fetched = fetched(&invitation, WAIT_MAX);
+    let terms = match common::wait_or_stop(fetched, "nothing was agreed to")? {
+        ControlFlow::Continue(terms) => terms,
+        ControlFlow::Break(code) => return Ok(code),
+    };
     let terms = terms.map_err(CliError::failure)?;
     trusted(&terms, &invitation).map_err(CliError::failure)?;
     let asked = Asked::of(&terms, &invitation).map_err(CliError::failure)?;
@@ -280,7 +302,8 @@ pub fn terms(arguments: &Terms) -> Result<(), CliError> {
         )),
         TermsFormat::C => print(&constants(Language::C)?),
         TermsFormat::Rust => print(&constants(Language::Rust)?),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Asks the person at the terminal whether to agree to this sentence. Only `yes` does.
@@ -387,15 +410,25 @@ async fn measure(arguments: &Join, query: Query) -> Result<f64, String> {
         }
         failed += 1;
         note(&format!(
-            "agent {}: point {}: {error}; tried again in {} s ({failed} of {} times)",
-            query.agent,
-            query.number + 1,
+            "{}: {error}; tried again in {} s ({failed} of {} times)",
+            which(&query),
             pause.as_secs(),
             arguments.retries
         ));
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(PAUSE_MAX);
     }
+}
+
+/// Which point of how many this is, in words.
+fn which(query: &Query) -> String {
+    let Query {
+        agent,
+        number,
+        evaluations,
+        ..
+    } = query;
+    format!("agent {agent}: point {} of {evaluations}", number + 1)
 }
 
 /// Runs the command for one point.
@@ -431,11 +464,7 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
             } else {
                 " measured".into()
             };
-            note(&format!(
-                "agent {}: point {}{what}",
-                query.agent,
-                query.number + 1
-            ));
+            note(&format!("{}{what}", which(query)));
             Ok(value)
         }
         _ if show => Err(format!(
@@ -493,9 +522,11 @@ mod tests {
             agent: 0,
             candidate: 0,
             number: 0,
+            evaluations: 20,
             point: point.to_vec(),
             named: None,
         };
+        assert_eq!(which(&query), "agent 0: point 1 of 20");
         let named = names(&query);
         let read: serde_json::Value =
             serde_json::from_str(&serde_json::Value::from(named.clone()).to_string()).unwrap();

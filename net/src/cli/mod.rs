@@ -6,6 +6,7 @@
 //! | `upkeep` | `rotate`, `revoke`: of a server, or of a helper |
 //! | `help` | `help-serve`: the second of two servers |
 //! | `campaign` | what `serve` is told of a campaign |
+//! | `settings` | in which settings a folder was begun with others |
 //! | `papers` | `replay`, `verify`: what a folder documents |
 //! | `promise` | `promise`: what is promised, signed |
 //! | `join` | `join`, `terms` |
@@ -16,13 +17,14 @@
 //! | `common` | what several of them read |
 //!
 //! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, or
-//! ended by SIGTERM, 2 usage or bad input, 1 anything else.
+//! ended by SIGTERM, 130 ended by Ctrl-C, 2 usage or bad input, 1 anything else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use sordino_experiment::command_line::begun;
+use sordino_experiment::command_line::error::CliError;
 
 #[cfg(feature = "mqtt")]
 mod bridge;
@@ -35,6 +37,7 @@ mod papers;
 mod promise;
 mod rehearse;
 mod server;
+mod settings;
 mod status;
 mod upkeep;
 
@@ -89,13 +92,27 @@ pub fn program() -> clap::Command {
 
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    begun(arguments, |Arguments { command }| match command {
-        Command::Serve(arguments) => server::serve(&arguments),
-        Command::HelpServe(arguments) => help::execute(&arguments),
+    let mut stopped = ExitCode::SUCCESS;
+    let code = begun(arguments, |Arguments { command }| {
+        stopped = execute(command)?;
+        Ok(())
+    });
+    if code == ExitCode::SUCCESS {
+        stopped
+    } else {
+        code
+    }
+}
+
+/// Executes a command: the exit code of one that may be stopped, or 0.
+fn execute(command: Command) -> Result<ExitCode, CliError> {
+    let executed = match command {
+        Command::Serve(arguments) => return server::serve(&arguments),
+        Command::HelpServe(arguments) => return help::execute(&arguments),
+        Command::Terms(arguments) => return join::terms(&arguments),
+        Command::Join(arguments) => return join::execute(&arguments),
+        Command::Fetch(arguments) => return fetch::execute(&arguments),
         Command::Invite(arguments) => server::invite(&arguments),
-        Command::Terms(arguments) => join::terms(&arguments),
-        Command::Join(arguments) => join::execute(&arguments),
-        Command::Fetch(arguments) => fetch::execute(&arguments),
         Command::Status(arguments) => status::execute(&arguments),
         Command::Rotate(arguments) => upkeep::rotate(&arguments),
         Command::Revoke(arguments) => upkeep::revoke(&arguments),
@@ -105,5 +122,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Rehearse(arguments) => rehearse::execute(&arguments),
         #[cfg(feature = "mqtt")]
         Command::Bridge(arguments) => bridge::execute(&arguments),
-    })
+    };
+    executed.map(|()| ExitCode::SUCCESS)
 }

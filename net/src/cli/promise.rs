@@ -59,6 +59,17 @@ fn finite(epsilon: f64) -> Option<f64> {
     epsilon.is_finite().then_some(epsilon)
 }
 
+/// Rounds that the server announces. A site of a campaign goes on alone after the last release:
+/// what it evaluates then is no round.
+fn rounds(protocol: &Protocol) -> u32 {
+    match protocol {
+        Protocol::Campaign(campaign) => campaign.releases(),
+        Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => {
+            protocol.rounds()
+        }
+    }
+}
+
 /// What the mechanism is, in the words of its method.
 fn mechanism(protocol: &Protocol) -> serde_json::Value {
     match protocol {
@@ -197,7 +208,7 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         "run": format!("{:016x}", agreement.deployment),
         "unit": "agent: all contributions of one enrolled agent",
         "relation": "zero-out: one agent's vectors replaced by zero; N and weights public",
-        "agents": agreement.protocol.agents(), "rounds": agreement.protocol.rounds(), "releases": releases,
+        "agents": agreement.protocol.agents(), "rounds": rounds(&agreement.protocol), "releases": releases,
         "delta": delta,
         "epsilon_of_all_rounds": epsilon(delta)?, "epsilon_max": most,
         "epsilon_of_all_rounds_at_1e-5": epsilon(SMALL_DELTA)?,
@@ -205,7 +216,7 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         "epsilon_between_contributions": between(delta)?,
         "epsilon_between_contributions_at_1e-5": between(SMALL_DELTA)?,
         "best_guess": tight.best_guess().map_err(CliError::failure)?,
-        "accountant_of_these": "privacy-loss distributions, never below the truth",
+        "accountant_of_these": "epsilon_between_contributions and best_guess: privacy-loss distributions, never below the truth",
         "meaning": MEANING,
         "round_deadline_ms": agreement.announced.deadline_ms,
         "closes_early": agreement.announced.may_close_early,

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -22,14 +23,15 @@ use sordino_host::ledger::{CounterPlace, LedgerError};
 use super::campaign::{self, Campaign};
 use super::common;
 use super::fetch;
+use super::settings;
 use crate::admission;
 use crate::authority;
 use crate::enrolment::{self, Offer};
-use crate::folder::{Folder, PRIOR};
+use crate::folder::{Folder, LEDGER, PRIOR};
 use crate::help::address::{HelperAddress, NoHelperAddress};
 use crate::identity::io_at;
 use crate::invitation::Invitation;
-use crate::progress::note;
+use crate::progress::{done, note};
 use crate::serve::leader::KnownHelper;
 use crate::serve::{self, Begin, ServeError, Serving};
 use crate::shares::{self, MaskKey};
@@ -108,8 +110,8 @@ pub struct Serve {
     /// Replace a value of the scenario; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Name of the data set in the ledger; a second folder with the same name is refused [default:
-    /// the folder's run]
+    /// Name of the data in the ledger alone, where it is not that of --dataset; a second folder
+    /// with the same name is refused
     #[arg(long, value_name = "NAME")]
     data_name: Option<String>,
     /// Folder of the ledger's second count [default: the user's state folder]
@@ -124,35 +126,31 @@ pub struct Serve {
 }
 
 /// Serves the federation to its end.
-pub fn serve(arguments: &Serve) -> Result<(), CliError> {
+pub fn serve(arguments: &Serve) -> Result<ExitCode, CliError> {
     arguments.log.begin();
     let helper = helper(arguments)?;
-    let folder = begin(arguments)?;
-    let run = format!("federation {:016x}", folder.terms.agreement.deployment);
-    let dataset = folder
-        .terms
-        .publication()
-        .map_err(CliError::failure)?
-        .map(|publication| publication.dataset);
     let counter = match &arguments.counter {
         Some(folder) => CounterPlace::Folder(folder.clone()),
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
+    let (folder, mut welcome) = begin(arguments, &counter)?;
+    welcome.extend(serving_lines(&folder)?);
     let spread_ms = arguments.deadline.as_millis() as u64 / 20;
     let ask_again = arguments.ask_again.unwrap_or(if arguments.close_early {
         ASK_AGAIN_EARLY
     } else {
         ASK_AGAIN
     });
-    let delay = arguments.delay.unwrap_or(if dataset.is_some() {
-        DELAY_OF_A_CAMPAIGN
-    } else {
-        DELAY
-    });
+    let delay = arguments
+        .delay
+        .unwrap_or(match folder.terms.agreement.protocol {
+            Protocol::Campaign(_) => DELAY_OF_A_CAMPAIGN,
+            _ => DELAY,
+        });
     let serving = Serving {
         listen: arguments.listen.clone(),
         admin: arguments.admin.clone(),
-        data: arguments.data_name.clone().or(dataset).unwrap_or(run),
+        data: data_name(arguments, &folder.terms)?,
         counter,
         delay,
         pace: Pace {
@@ -166,39 +164,61 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
             at: arguments.begin_at,
         }),
         linger: arguments.linger,
+        welcome,
     };
+    let path = folder.path().display();
+    let kept = format!(
+        "{path} has every release and its charge, a round that was open begins again: the same command goes on"
+    );
+    match common::wait_or_stop(serve::serve(&folder, serving), &kept)? {
+        ControlFlow::Continue(ended) => ended.map_err(failed)?,
+        ControlFlow::Break(code) => return Ok(code),
+    }
+    let last = format!(
+        "{}done; sordino replay {path} checks it\n",
+        written(&folder)
+    );
+    print(&last)?;
+    done(&last, folder.path());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Name of the data set in the ledger of these terms.
+fn data_name(arguments: &Serve, terms: &Terms) -> Result<String, CliError> {
+    let publication = terms.publication().map_err(CliError::failure)?;
+    let named = arguments.data_name.clone();
+    let dataset = publication.map_or_else(
+        || arguments.campaign.dataset().map(str::to_owned),
+        |publication| Some(publication.dataset),
+    );
+    let named = named.or(dataset);
+    Ok(named.unwrap_or_else(|| format!("federation {:016x}", terms.agreement.deployment)))
+}
+
+/// Where the folder is served, and how others come to it.
+fn serving_lines(folder: &Folder) -> Result<Vec<String>, CliError> {
     let address = folder.address().map_err(CliError::failure)?;
     let path = folder.path().display();
     let agents = folder.terms.agreement.protocol.agents();
-    note(&format!(
+    let mut lines = vec![format!(
         "serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"
-    ));
+    )];
     if let Protocol::Campaign(_) = folder.terms.agreement.protocol {
-        let key = folder
-            .keys
-            .present
-            .fingerprint()
-            .map_err(CliError::failure)?;
+        let key = folder.keys.present.fingerprint();
+        let key = key.map_err(CliError::failure)?;
         let url = fetch::address(&address, folder.terms.agreement.deployment, &key);
-        note(&format!(
+        lines.push(format!(
             "after the first release, while this server runs, anybody begins with its file: sordino optimize --prior {url}"
         ));
     }
-    let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else {
-        return Ok(());
-    };
-    ended.map_err(failed)?;
-    print(&format!(
-        "{}done; sordino replay {path} checks it\n",
-        written(&folder)
-    ))
+    Ok(lines)
 }
 
 /// Why a server ended, and what helps where the name of its data set is another folder's.
 fn failed(error: ServeError) -> CliError {
     match error {
         ServeError::Ledger(error @ LedgerError::OtherLedger { .. }) => CliError::failure(format!(
-            "{error}; if these are other data, --data-name gives them a name of their own"
+            "{error}; if these are other data, --dataset gives them a name of their own"
         )),
         error => CliError::failure(error),
     }
@@ -274,8 +294,8 @@ fn judged(arguments: &Serve, terms: &Terms) -> Result<(), CliError> {
     }
 }
 
-/// The folder of these arguments, begun if it is new.
-fn begin(arguments: &Serve) -> Result<Folder, CliError> {
+/// The folder of these arguments, begun if it is new, and what its owner is told when it is served.
+fn begin(arguments: &Serve, counter: &CounterPlace) -> Result<(Folder, Vec<String>), CliError> {
     let run = entropy::deployment().map_err(CliError::failure)?;
     let (mut terms, cautions) = match campaign::space(&arguments.scenario)? {
         Some(space) => {
@@ -323,15 +343,19 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
     terms.work().iter().for_each(|work| note(work));
     // Every agent will compute it: better refused here.
     terms.factor().map_err(CliError::input)?;
-    let folder = Folder::begin(&arguments.folder, terms).map_err(CliError::failure)?;
+    if !arguments.folder.join(LEDGER).exists() {
+        serve::may_begin(&terms, &data_name(arguments, &terms)?, counter).map_err(failed)?;
+    }
+    let folder = Folder::begin(&arguments.folder, terms.clone())
+        .map_err(|error| settings::refused(&arguments.folder, error, &terms))?;
     folder
         .set_address(arguments.address.as_ref().unwrap_or(&arguments.listen))
         .map_err(CliError::failure)?;
-    note(&admitted.cost());
-    cautions
-        .iter()
-        .for_each(|caution| note(&format!("warning: {caution}")));
-    Ok(folder)
+    let cautions = cautions.iter().map(|caution| format!("warning: {caution}"));
+    Ok((
+        folder,
+        [admitted.cost()].into_iter().chain(cautions).collect(),
+    ))
 }
 
 /// The terms of a scenario, and what it cautions against.

@@ -41,7 +41,7 @@ pub fn execute(arguments: &Status) -> Result<(), CliError> {
         Format::Text => print(&standing.to_string()),
         Format::Json => print(&format!(
             "{}\n",
-            serde_json::to_string(&standing).map_err(CliError::failure)?
+            standing.to_json().map_err(CliError::failure)?
         )),
     }
 }

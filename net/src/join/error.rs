@@ -7,8 +7,8 @@ use sordino_host::entropy::NoEntropy;
 use sordino_host::files::FileError;
 
 use crate::admission::{EPSILON_UNASKED, Inadmissible};
-use crate::agent::AgentEnd;
 use crate::agent::masks::MaskError;
+use crate::agent::{AgentEnd, GaveUp};
 use crate::authority::Refused;
 use crate::data::{Before, DataError};
 use crate::identity::IdentityError;
@@ -124,6 +124,9 @@ pub enum JoinError {
         "the invitation has a token: this federation admits agents by their keys, and looks at no certificate"
     )]
     TokenAndCertificate,
+    /// The server did not answer for as long as the owner waits.
+    #[error(transparent)]
+    GaveUp(#[from] GaveUp),
     /// The agent stopped early.
     #[error(transparent)]
     Agent(#[from] AgentEnd),

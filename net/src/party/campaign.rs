@@ -138,6 +138,10 @@ impl Party<f64> for CampaignParty {
         self.campaign.publication().goal.sign() * simulated
     }
 
+    fn evaluations(&self, state: &KeptSite) -> u32 {
+        state.site.wanted(&self.campaign)
+    }
+
     fn evaluate(state: &mut KeptSite, evaluations: u32) -> bool {
         state.site.set_evaluations(evaluations);
         true

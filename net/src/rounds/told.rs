@@ -97,6 +97,9 @@ pub enum Stop {
 pub struct Status {
     /// The round that is open.
     pub round: u32,
+    /// All rounds were over when this server started: agents that had the last frame before do not
+    /// count among those that have answered.
+    pub was_over: bool,
     /// Agents that have answered.
     pub answered: u32,
     /// Milliseconds until it closes.

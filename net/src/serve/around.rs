@@ -122,6 +122,9 @@ impl Around<'_> {
             ));
         }
         let linger = linger.as_millis() as u64;
+        if was_over {
+            rounds.was_over();
+        }
         let early = folder.terms.agreement.announced.may_close_early;
         rounds.announce(round, attempt, frame, chain, linger, early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);

@@ -34,6 +34,8 @@ pub struct Serving {
     /// How long the server stays after the last frame: at most this long if the terms let rounds
     /// close early, otherwise exactly this long.
     pub linger: Duration,
+    /// What people are told once it listens and its ledger is open, line by line.
+    pub welcome: Vec<String>,
 }
 
 /// Before what nothing is announced, and nothing released. The numbers are public.

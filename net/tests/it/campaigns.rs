@@ -99,6 +99,7 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
                 agent: slot,
                 candidate: 0,
                 number: 0,
+                evaluations: 0,
                 point: best.point,
                 named: best.named,
             };
@@ -329,7 +330,8 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
         let told = String::from_utf8(asked.stdout).unwrap();
         for part in [
             "you would be agent 2 of 6",
-            "rate (a number from 0.0001 to 1)",
+            "rate (a number from 0.0001 to 1, on a logarithmic scale)",
+            "you make    30 evaluations, or as many as you say by --evaluations, 200 at most",
             "smaller values of \"validation loss\"",
             "ε = 20.0",
         ] {
@@ -477,6 +479,13 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
             assert!(told.contains(part), "{part}: {told}");
         }
         drop(server);
+        let output = fetched(&url(&pins[0].to_string()));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(
+            told.contains("the address answers while its server runs"),
+            "{told}"
+        );
     });
 }
 

@@ -278,6 +278,7 @@ pub async fn offered(
         evaluations: None,
         data: None,
         wait,
+        give_up: None,
     };
     let mut measured = 0;
     let joined = join(&joining, |_| {
@@ -530,7 +531,8 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
                 assert!(first.contains(&needed), "{needed}: {told}");
             }
             let spent = format!(
-                "agent {slot}: ε = {MOST} admits no further contribution after {fits}: from round {fits} on it contributes nothing"
+                "agent {slot}: ε = {MOST} admits no further contribution after {fits}: from round {} on it contributes nothing",
+                fits + 1
             );
             assert_eq!(told.matches(&spent).count(), 1, "{spent}: {told}");
             assert_eq!(federation.given(&invitations[slot]).len() as u32, fits);
@@ -666,7 +668,7 @@ fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
         let _agent = Process::start(agent);
         let start = std::time::Instant::now();
         let told = || fs::read_to_string(&log).unwrap();
-        while !told().contains("point 2 measured") {
+        while !told().contains("point 2 of 3 measured") {
             assert!(start.elapsed() < Duration::from_secs(60), "{}", told());
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -408,7 +408,7 @@ fn a_site_whose_contribution_came_too_late_is_told() {
             begun(&federation, invitation, &arguments)
         });
         let told = ended(sites.into());
-        let late = "round 0 was over when its contribution arrived";
+        let late = "round 1 was over when its contribution arrived";
         assert!(told[1].contains(late), "{}", told[1]);
         assert!(!told[0].contains("was over"), "{}", told[0]);
         assert!(server.ended().success(), "{}", federation.heard());

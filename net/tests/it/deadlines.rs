@@ -242,9 +242,9 @@ fn an_agent_says_once_what_it_waits_for() {
                     std::thread::sleep(Duration::from_millis(10));
                 }
             };
-            let agents = "agent 0: waiting for other agents: 1 of 2 have joined; round 0 closes in 10 min at the latest\n";
+            let agents = "agent 0: waiting for other agents: 1 of 2 have joined; round 1 closes in 10 min at the latest\n";
             let deadline =
-                "agent 0: waiting for the deadline of round 0, in 10 min at the latest\n";
+                "agent 0: waiting for the deadline of round 1, in 10 min at the latest\n";
             let (awaited, never) = if early {
                 (agents, "the deadline")
             } else {
@@ -259,7 +259,7 @@ fn an_agent_says_once_what_it_waits_for() {
                 "{said}"
             );
             server.kill();
-            let lost = "agent 0: waiting for the server; next attempt in ";
+            let lost = "which has not answered for ";
             let said = heard(lost, &|heard| heard.contains(lost));
             assert_eq!(said.matches(lost).count(), 1, "{said}");
         }

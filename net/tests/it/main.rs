@@ -24,6 +24,7 @@ mod journals;
 mod kills;
 mod noise;
 mod openapi;
+mod operators;
 mod priors;
 mod promises;
 mod proxies;

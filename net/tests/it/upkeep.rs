@@ -287,7 +287,7 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
         assert!(
             federation
                 .heard()
-                .contains("stopped by SIGTERM; the same command goes on"),
+                .contains("begins again: the same command goes on"),
             "{}",
             federation.heard()
         );

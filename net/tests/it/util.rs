@@ -395,6 +395,7 @@ impl Federation {
             evaluations: None,
             data: None,
             wait: Duration::from_secs(5),
+            give_up: None,
         }
     }
 

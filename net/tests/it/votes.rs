@@ -365,5 +365,6 @@ fn serving() -> Serving {
         begin: Begin::default(),
         helper: None,
         linger: Duration::from_secs(1),
+        welcome: Vec::new(),
     }
 }

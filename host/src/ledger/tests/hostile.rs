@@ -147,6 +147,21 @@ fn mended_another_ledger_is_remembered_for_the_one_it_was_said_for() {
         Err(LedgerError::OtherLedger { .. })
     ));
     assert!(!desk.folder.join("b").exists());
+    // The same is said before anything is made; not where it was admitted.
+    let may_begin = |another: bool| {
+        Ledger::may_begin(
+            &terms(),
+            &Options {
+                another,
+                ..desk.options()
+            },
+        )
+    };
+    assert!(matches!(
+        may_begin(false),
+        Err(LedgerError::OtherLedger { charges: 1, .. })
+    ));
+    assert!(may_begin(true).is_ok());
     charge("b", true).unwrap();
     charge("b", false).unwrap();
     // The first one was never told that there is another beside it.

@@ -87,7 +87,7 @@ mod tests {
             files: vec![("f".into(), "t".into())],
         };
         let json = serde_json::to_string(&report).unwrap();
-        let expected = r#"{"experiment":"a/b","bands":[{"name":"x","expected":"< 2","measured":1.0,"holds":true}]}"#;
+        let expected = r#"{"experiment":"a/b","runs":1,"runs_of_bands":1,"bands":[{"name":"x","expected":"< 2","measured":1.0,"holds":true}],"remarks":["r"]}"#;
         assert_eq!(json, expected);
     }
 }

@@ -1,0 +1,39 @@
+//! The ledger of a federation: what it is for, and whether it may begin.
+
+use sordino_host::ledger::{CounterPlace, Ledger, Options};
+
+use super::error::ServeError;
+use crate::admission;
+use crate::terms::Terms;
+
+/// What the ledger of these terms is for; `data` is the name of the data set.
+pub(super) fn of(
+    terms: &Terms,
+    data: &str,
+    counter: &CounterPlace,
+) -> Result<(sordino_host::ledger::Terms, Options), ServeError> {
+    let agreement = &terms.agreement;
+    let about = sordino_host::ledger::Terms {
+        data: data.to_owned(),
+        unit: "agent".into(),
+        records: Some(u64::from(agreement.protocol.agents())),
+        accounting: admission::cost(terms)?.accounting(),
+        epsilon_max: agreement.announced.epsilon_max,
+        delta: agreement.announced.delta,
+    };
+    let options = Options {
+        counter: counter.clone(),
+        another: false,
+        next: agreement.protocol.event(0)?.into_iter().collect(),
+    };
+    Ok((about, options))
+}
+
+/// Refuses terms whose ledger could not be begun. Nothing is made, so that a server can refuse
+/// before it begins its folder.
+///
+/// **Errors**: [`ServeError::Ledger`], [`ServeError::Inadmissible`].
+pub fn may_begin(terms: &Terms, data: &str, counter: &CounterPlace) -> Result<(), ServeError> {
+    let (about, options) = of(terms, data, counter)?;
+    Ok(Ledger::may_begin(&about, &options)?)
+}
