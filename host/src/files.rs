@@ -103,6 +103,28 @@ pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
     }
 }
 
+/// Refuses a path at which this process may make no file, by the nearest folder above it that is
+/// there. Nothing is made; what is made afterwards may still fail.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn may_be_made(path: &Path) -> Result<(), FileError> {
+    let mut folder = path;
+    loop {
+        folder = match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        match fs::metadata(folder) {
+            Ok(found) if found.is_dir() => break,
+            Ok(_) => return Err(io_at(folder)(io::ErrorKind::NotADirectory.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folder != Path::new(".") => {}
+            Err(error) => return Err(io_at(folder)(error)),
+        }
+    }
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(folder, access).map_err(|error| io_at(folder)(error.into()))
+}
+
 /// Takes the system's advisory lock of a file within this time, at least [`LOCK_WAIT`] for a lock
 /// that lasts: a process that is just being started holds a copy of its parent's lock for a moment,
 /// also if the parent was killed meanwhile.

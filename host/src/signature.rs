@@ -17,7 +17,7 @@ use ring::signature::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{FileError, create_privately, read_bounded};
+use crate::files::{FileError, create_privately, io_at, may_be_made, read_bounded};
 use crate::hex::{from_hex, hex};
 
 /// What a SubjectPublicKeyInfo of a key on P-256 begins with, in DER; a point follows (RFC 5480).
@@ -166,11 +166,19 @@ impl SigningKey {
 
     /// The key in this file, if there is one; none is made.
     ///
-    /// **Errors**: [`KeyError`].
+    /// **Errors**: [`KeyError`], also for a path at which none can be made.
     pub fn find(path: &Path) -> Result<Option<Self>, KeyError> {
-        found(path, KEY_BYTES_MAX)?
-            .map(|bytes| Self::of_file(path, &bytes))
-            .transpose()
+        let Some(bytes) = found(path, KEY_BYTES_MAX)? else {
+            // No folder is made for a key.
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            let is_there = folder.unwrap_or(Path::new(".")).metadata();
+            is_there.map_err(io_at(path))?;
+            may_be_made(path)?;
+            return Ok(None);
+        };
+        Self::of_file(path, &bytes).map(Some)
     }
 
     fn of_file(path: &Path, bytes: &[u8]) -> Result<Self, KeyError> {

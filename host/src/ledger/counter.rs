@@ -21,7 +21,9 @@ use super::LedgerError;
 use super::line::{Entry, unseal};
 use super::log::Log;
 use super::place::lock;
-use crate::files::{create_folders_privately, io_at, open_regular, read_bounded, write_privately};
+use crate::files::{
+    create_folders_privately, io_at, may_be_made, open_regular, read_bounded, write_privately,
+};
 
 /// Counters are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -96,6 +98,7 @@ impl CounterPlace {
             return Ok(None);
         };
         let counter = Counter::read(folder, id, ledger, data, another)?;
+        may_be_made(&folder.join("new")).map_err(LedgerError::counter)?;
         // Where there is no folder, nobody has counted yet; opening makes it.
         let is_there = folder.try_exists().map_err(io_at(folder));
         if is_there.map_err(LedgerError::counter)? {

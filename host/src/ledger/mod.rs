@@ -136,6 +136,8 @@ pub struct Contents {
     pub entries: Vec<Entry>,
     /// What they add up to at the δ of the terms.
     pub spent: Spent,
+    /// A last charge that was cut off counts among the entries.
+    pub completed: bool,
 }
 
 impl Contents {
@@ -145,11 +147,8 @@ impl Contents {
     ///
     /// **Errors**: [`LedgerError`]; [`LedgerError::Damaged`] names the first line that is wrong.
     pub fn read(path: &Path, planned: Option<&Planned>) -> Result<Contents, LedgerError> {
-        let log = Log::parse(
-            path,
-            &read_bounded(path, place::BYTES_MAX)?,
-            SourceKind::Secret,
-        )?;
+        let bytes = read_bounded(path, place::BYTES_MAX)?;
+        let log = Log::parse(path, &bytes, SourceKind::Secret)?;
         let terms = log.terms(SourceKind::Secret)?;
         let mut entries = log.entries;
         if let Some(Planned { entry, .. }) = planned {
@@ -162,6 +161,26 @@ impl Contents {
                 None => return Err(LedgerError::Gap { release, charges }),
             }
         }
+        Contents::of(terms, entries, false)
+    }
+
+    /// The same for who answers for the data: a last charge that was cut off counts, as it does for
+    /// the command that charges next.
+    ///
+    /// **Errors**: as [`Contents::read`]; [`LedgerError::Damaged`] if nothing tells what it cost.
+    pub fn counted(path: &Path) -> Result<Contents, LedgerError> {
+        let bytes = read_bounded(path, place::BYTES_MAX)?;
+        let log = Log::parse(path, &bytes, SourceKind::Secret)?;
+        let terms = log.terms(SourceKind::Secret)?;
+        let Some(line) = completion(&log, None, &[])? else {
+            return Contents::of(terms, log.entries, false);
+        };
+        let whole = with_line(&bytes[..log.valid], &line);
+        let entries = Log::parse(path, &whole, SourceKind::Secret)?.entries;
+        Contents::of(terms, entries, true)
+    }
+
+    fn of(terms: Terms, entries: Vec<Entry>, completed: bool) -> Result<Contents, LedgerError> {
         let budget = Budget::replay(&terms, entries.iter().flat_map(|entry| &entry.events))?;
         let (epsilon, delta) = budget.spent()?;
         let charges = entries.len() as u64;
@@ -173,6 +192,7 @@ impl Contents {
                 delta,
                 charges,
             },
+            completed,
         })
     }
 }
@@ -278,12 +298,8 @@ impl Ledger {
     /// **Errors**: [`LedgerError`].
     pub fn may_begin(terms: &Terms, options: &Options) -> Result<(), LedgerError> {
         terms.check()?;
-        check_new(terms)?;
-        // No ledger has this name, and this one has no place yet.
-        options
-            .counter
-            .look("new", Path::new(""), &terms.data, options.another)?;
-        Ok(())
+        // It has no place yet.
+        may_begin(Path::new(""), terms, options)
     }
 
     /// Opens or begins a ledger of secret noise.
@@ -328,9 +344,7 @@ impl Ledger {
             .transpose()?
             .flatten();
         if let Some(line) = completion(&log, missing, &options.next)? {
-            let mut whole = bytes[..log.valid].to_vec();
-            whole.extend_from_slice(format!("{line}\n").as_bytes());
-            write_atomically(path, &whole)?;
+            write_atomically(path, &with_line(&bytes[..log.valid], &line))?;
             drop(place);
             let (again, bytes) = Place::open(path)?;
             (place, log) = (again, Log::parse(path, &bytes, kind)?);
@@ -598,14 +612,28 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
     }
 }
 
+/// Refuses a new ledger for which there are charges elsewhere, as one that was lost has, before it
+/// refuses terms that no new ledger has. Nothing is made.
+fn may_begin(path: &Path, terms: &Terms, options: &Options) -> Result<(), LedgerError> {
+    // No ledger has this name.
+    options
+        .counter
+        .look("new", path, &terms.data, options.another)?;
+    check_new(terms)
+}
+
+/// A ledger with one line more.
+fn with_line(bytes: &[u8], line: &str) -> Vec<u8> {
+    [bytes, line.as_bytes(), b"\n"].concat()
+}
+
 /// Writes the first line of a new ledger, once its second count is known to be possible.
 fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
+    may_begin(path, terms, options)?;
     let id = entropy::name().map_err(LedgerError::NoEntropy)?;
-    // First of all whether there are charges elsewhere: a ledger that was lost is no new one.
     let counter = options
         .counter
         .open(&id, path, &terms.data, options.another)?;
-    check_new(terms)?;
     let (line, _) = sealed(Chain::START, &terms.head(SourceKind::Secret, Some(id)))?;
     write_atomically(path, format!("{line}\n").as_bytes())?;
     Ok(counter)

@@ -11,8 +11,8 @@ use sordino_core::privacy::{Event, SourceKind};
 use super::budget::{Budget, Spent};
 use super::log::Log;
 use super::place::{BYTES_MAX, is_begun, resolved};
-use super::{COMPLETED, Entry, LedgerError, Options, Terms, check_new, completion};
-use crate::files::read_bounded;
+use super::{COMPLETED, Entry, LedgerError, Options, Terms, completion, may_begin, with_line};
+use crate::files::{may_be_made, read_bounded};
 
 /// A ledger as it would be opened.
 pub struct Preview {
@@ -31,11 +31,8 @@ impl Preview {
         terms.check()?;
         let path = resolved(path)?;
         if !is_begun(&path)? {
-            // No ledger has this name.
-            options
-                .counter
-                .look("new", &path, &terms.data, options.another)?;
-            check_new(terms)?;
+            may_begin(&path, terms, options)?;
+            may_be_made(&path)?;
             return Preview::new(path, terms.clone(), Vec::new(), Vec::new());
         }
         let kind = SourceKind::Secret;
@@ -56,9 +53,7 @@ impl Preview {
             .transpose()?
             .flatten();
         if let Some(line) = completion(&log, missing, &options.next)? {
-            let mut whole = bytes[..log.valid].to_vec();
-            whole.extend_from_slice(format!("{line}\n").as_bytes());
-            log = Log::parse(&path, &whole, kind)?;
+            log = Log::parse(&path, &with_line(&bytes[..log.valid], &line), kind)?;
             notes.push(COMPLETED.into());
         }
         Preview::new(path, terms, log.entries, notes)

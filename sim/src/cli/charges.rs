@@ -31,7 +31,7 @@ pub struct Arguments {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let mut ledgers = Vec::new();
     for path in &arguments.ledgers {
-        let contents = Contents::read(path, None).map_err(CliError::input)?;
+        let contents = Contents::counted(path).map_err(CliError::input)?;
         let facts = facts(&path.display().to_string(), &contents).map_err(CliError::failure)?;
         ledgers.push((facts, contents));
     }
@@ -64,6 +64,7 @@ fn facts(path: &str, contents: &Contents) -> Result<Value, LedgerError> {
         "epsilon": contents.spent.epsilon,
         "replace_epsilon": contents.between(&events)?,
         "left": contents.left()?,
+        "completed": contents.completed,
         "releases": charges.len(),
         "charges": charges,
     }))
@@ -122,6 +123,12 @@ fn text(facts: &Value, contents: &Contents) -> String {
         ));
     }
     lines.push(("releases", contents.entries.len().to_string()));
+    if contents.completed {
+        lines.push((
+            "",
+            "the last was cut off in the ledger, and counts as charged".into(),
+        ));
+    }
     for charge in facts["charges"].as_array().into_iter().flatten() {
         let day = charge["day"].as_str().unwrap_or("no day written");
         let between = match charge["replace_epsilon"].is_number() {

@@ -675,7 +675,8 @@ fn a_choice_of_a_file_ends_no_comment_and_paths_that_are_one_are_refused() {
         words.extend([option, "./p.safetensors"]);
         let said = refused(&folder, 2, &words);
         assert!(
-            said.contains("is the ledger or the key") && !folder.join("p.safetensors").exists(),
+            said.contains("is the ledger, its lock or the key")
+                && !folder.join("p.safetensors").exists(),
             "{said}"
         );
     }

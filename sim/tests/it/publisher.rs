@@ -279,3 +279,83 @@ fn a_ledger_is_shown_with_both_meanings_of_its_epsilon() {
     let missing = refused(&folder, 2, &["ledger", "none.jsonl"]);
     assert!(missing.contains("none.jsonl"), "{missing}");
 }
+
+/// Whose terminal is closed in the middle: a release that was paid for still becomes a file.
+#[test]
+fn nobody_reads_what_is_said_and_the_file_is_written() {
+    let folder = case("unread", 30);
+    let mut child = command(&folder, &publish(&["p.safetensors"]))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert!(child.wait().unwrap().success());
+    assert!(folder.join("p.safetensors").exists());
+    // The error that nobody reads has its code, too.
+    let mut child = command(&folder, &publish(&["p.safetensors"]))
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn a_publication_that_is_refused_late_makes_no_key_and_no_key_is_a_ledger() {
+    let folder = case("late", 30);
+    done(&folder, &publish(&["p.safetensors"]));
+    // Another process has the ledger.
+    let lock = std::fs::File::open(folder.join("sordino-ledger.jsonl.lock")).unwrap();
+    lock.lock().unwrap();
+    let words = of_epsilon("0.1", &["q.safetensors", "--sign", "new.key"]);
+    refused(&folder, 1, &words);
+    assert!(!folder.join("new.key").exists());
+    drop(lock);
+    for (key, why) in [
+        ("./sordino-ledger.jsonl", "is the ledger or its lock"),
+        ("sordino-ledger.jsonl.lock", "is the ledger or its lock"),
+        ("no/folder/new.key", "No such file or directory"),
+    ] {
+        let words = of_epsilon("0.1", &["q.safetensors", "--sign", key]);
+        let message = refused(&folder, 2, &words);
+        assert!(message.contains(why), "{key}: {message}");
+    }
+    // Negative control: with a name of its own it is made.
+    done(&folder, &words);
+    assert!(folder.join("new.key").exists());
+}
+
+/// A charge whose line lost its end counts for who looks as it does for who charges next.
+#[test]
+fn a_charge_that_is_cut_off_is_shown_as_charged() {
+    let folder = case("cut", 60);
+    done(&folder, &publish(&["p.safetensors"]));
+    let path = folder.join("sordino-ledger.jsonl");
+    let shown = || json(&done(&folder, &["ledger", "--format", "json"]))["ledgers"][0].clone();
+    let whole = shown();
+    assert_eq!(whole["completed"], false);
+    let bytes = std::fs::read(&path).unwrap();
+    for cut in [1, 20] {
+        std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
+        let torn = shown();
+        assert_eq!(torn["completed"], true);
+        for key in ["epsilon", "replace_epsilon", "left", "releases"] {
+            assert_eq!(torn[key], whole[key], "{key}, {cut} bytes less");
+        }
+        assert!(
+            printed(&folder, &["ledger"])
+                .contains("the last was cut off in the ledger, and counts as charged")
+        );
+    }
+    // Where nothing tells what it cost, nothing is shown.
+    let line = bytes.iter().rposition(|byte| *byte == b'{').unwrap();
+    let first = bytes[..bytes.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap();
+    std::fs::write(&path, &bytes[..first + 4]).unwrap();
+    assert!(line > first);
+    let message = refused(&folder, 2, &["ledger"]);
+    assert!(message.contains("nothing tells what it cost"), "{message}");
+}

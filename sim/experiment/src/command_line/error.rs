@@ -6,7 +6,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use crate::journal::JournalError;
-use crate::progress::log::{Line, Log};
+use crate::progress::log::{self, Line, Log};
 use crate::scenario::ScenarioError;
 use crate::text::chain;
 use crate::world::ObjectiveError;
@@ -76,7 +76,7 @@ impl CliError {
                 ..Line::default()
             }
             .write(),
-            Log::Text => eprintln!("error: {message}"),
+            Log::Text => log::say(&format!("error: {message}")),
         }
         ExitCode::from(self.code)
     }

@@ -22,7 +22,7 @@
 //! federated prior). Nothing that only a trusted server knows is written: neither who was selected
 //! or answered nor how many were clipped.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -66,6 +66,12 @@ pub fn elapsed() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
+/// Writes a line for people on standard error. Where that is gone, a closed terminal say, nobody
+/// reads it, and the work goes on.
+pub fn say(line: &str) {
+    let _nobody_reads = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// Writes a note for people.
 pub fn note(text: &str) {
     match Log::chosen() {
@@ -75,7 +81,7 @@ pub fn note(text: &str) {
             ..Line::default()
         }
         .write(),
-        Log::Text => eprintln!("{text}"),
+        Log::Text => say(text),
     }
 }
 
@@ -91,8 +97,8 @@ pub fn done(out: Option<&std::path::Path>, digest: Option<&str>) {
             ..Line::default()
         }
         .write(),
-        (Log::Text, Some(out)) => eprintln!("wrote {out} in {seconds:.1} s"),
-        (Log::Text, None) => eprintln!("done in {seconds:.1} s"),
+        (Log::Text, Some(out)) => say(&format!("wrote {out} in {seconds:.1} s")),
+        (Log::Text, None) => say(&format!("done in {seconds:.1} s")),
     }
 }
 

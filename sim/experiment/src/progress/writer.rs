@@ -327,7 +327,8 @@ impl Shared {
                 let tenth = done * 10 / total;
                 if tenth > done.saturating_sub(more) * 10 / total && done < total {
                     last.written = Some(now);
-                    eprintln!("{:>3} %  {}{}", tenth * 10, last.what, self.left(&last));
+                    let share = tenth * 10;
+                    log::say(&format!("{share:>3} %  {}{}", last.what, self.left(&last)));
                 }
             }
         }
@@ -390,7 +391,7 @@ impl Shared {
             last.written = Some(now);
             match self.log {
                 Log::Json => self.progress("waiting", &last, Some(now - last.at)),
-                Log::Text => eprintln!("       {}{}", last.what, self.left(&last)),
+                Log::Text => log::say(&format!("       {}{}", last.what, self.left(&last))),
             }
         }
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use sordino_experiment::progress::log::note;
 use sordino_experiment::text::significant_up;
 use sordino_host::day::Day;
-use sordino_host::files::{create, read_text};
+use sordino_host::files::{create, read_text, with_suffix};
 use sordino_host::ledger::{Accounting, Terms};
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
@@ -65,12 +65,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         ledger.told(preview.notes());
         return dry::execute(arguments, &publication, studies.len(), &preview);
     }
+    let ledger = ledger.open(&terms, &events, &events[..1], NOTHING)?;
+    let ledger = ledger.on(Day::today());
+    // A key that is missing is made once nothing else is refused.
     let key = match (key, &arguments.sign) {
         (None, Some(path)) => Some(new_key(path)?),
         (key, _) => key,
     };
-    let ledger = ledger.open(&terms, &events, &events[..1], NOTHING)?;
-    let ledger = ledger.on(Day::today());
     let sources = SystemSources::new().map_err(CliError::failure)?;
     let (file, ledger) = publish(&publication, &studies, sources, ledger, note).map_err(begun)?;
     let file = with_ledger(file, &ledger);
@@ -211,10 +212,19 @@ fn new_file(arguments: &Arguments) -> Result<(), String> {
             path.display()
         ));
     }
-    let kept = [Some(arguments.ledger.path()), arguments.sign.as_deref()];
+    let ledger = arguments.ledger.path();
+    let lock = with_suffix(ledger, ".lock");
+    let sign = arguments.sign.as_deref();
+    if sign.is_some_and(|key| is_same(key, ledger) || is_same(key, &lock)) {
+        return Err(format!(
+            "--sign {}: is the ledger or its lock",
+            sign.unwrap_or(path).display()
+        ));
+    }
+    let kept = [Some(ledger), Some(&lock), sign];
     if kept.into_iter().flatten().any(|kept| is_same(kept, path)) {
         return Err(format!(
-            "--out {}: is the ledger or the key",
+            "--out {}: is the ledger, its lock or the key",
             path.display()
         ));
     }

@@ -13,6 +13,7 @@ use sordino_report::svg::{Curve, Point};
 use super::asked::{Choice, Releases, failure};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::print;
+use sordino_experiment::progress::log;
 
 /// `sordino privacy compare`.
 #[derive(Debug, Args)]
@@ -109,6 +110,6 @@ fn draw(arguments: &Arguments, path: &Path, curves: Vec<Curve>) -> Result<(), Cl
     std::fs::write(path, picture).map_err(|error| {
         CliError::failure(format!("{}: cannot be written: {error}", path.display()))
     })?;
-    eprintln!("wrote {}", path.display());
+    log::say(&format!("wrote {}", path.display()));
     Ok(())
 }

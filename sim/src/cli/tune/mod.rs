@@ -28,6 +28,7 @@ use sordino_host::tune::stop::Stop;
 use sordino_host::tune::{Outcome, Plan};
 
 use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::progress::log;
 
 mod arguments;
 mod told;
@@ -125,10 +126,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 /// Says how many candidates are evaluated, and how the last one failed.
 fn progress(done: usize, count: u32, failure: Option<&Failure>) {
     let how = failure.map(|failure| format!("; this one {failure}"));
-    eprintln!(
+    log::say(&format!(
         "{done} of {count} candidates evaluated{}",
         how.unwrap_or_default()
-    );
+    ));
 }
 
 /// The arguments with the goal of the space file, which may say it in the place of `--minimize`.
@@ -142,7 +143,7 @@ fn directed(arguments: &Arguments, space: &CandidateList) -> Result<Arguments, C
         )));
     }
     if let Some(value) = &space.value {
-        eprintln!("the score: {value}");
+        log::say(&format!("the score: {value}"));
     }
     Ok(Arguments {
         minimize: arguments.minimize || space.goal == Some(Goal::Minimize),

@@ -4,6 +4,7 @@
 use serde_json::json;
 use sordino_core::output::WorstCase;
 use sordino_core::privacy::Event;
+use sordino_experiment::progress::log;
 use sordino_experiment::text::significant;
 use sordino_host::files::write_atomically;
 use sordino_host::ledger::{Ledger, loss};
@@ -22,7 +23,7 @@ const GAP_FAILURE: f64 = 0.05;
 
 /// How a score is taken, what can be hoped for, and what it rests on.
 pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, count: u32) {
-    eprintln!("{PRECONDITION}");
+    log::say(PRECONDITION);
     let (low, high) = arguments.range();
     let width = arguments.width();
     // How many scores are clamped depends on the data: nobody is told.
@@ -36,39 +37,39 @@ pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, 
     } else {
         ""
     };
-    eprintln!(
+    log::say(&format!(
         "scores are taken in [{low}, {high}], {better}; one outside counts as the nearer end{usual}"
-    );
+    ));
     let sensitivity = significant(mechanism.scale().sensitivity(), 3);
     let promise = "that is your promise; if it is false, the guarantee is void";
     match (reading, arguments.records) {
         (Reading::Fraction(records), _) => {
-            eprintln!(
+            log::say(&format!(
                 "one of {records} scored records changes COUNT in COUNT/{records} by at most one: {promise}"
-            );
+            ));
         }
         (Reading::Decimals(decimals), Some(records)) => {
             let mean = significant(width / f64::from(records), 3);
-            eprintln!(
+            log::say(&format!(
                 "one of {records} scored records moves a score by at most {mean}: {promise}. Every score must be \
                  printed with at least {decimals} decimals, zeros included; rounded so, one record moves it by at \
                  most {sensitivity}"
-            );
+            ));
         }
-        _ => eprintln!(
+        _ => log::say(&format!(
             "one record may move a score through its whole range, {sensitivity}; see --records"
-        ),
+        )),
     }
     let share = arguments.epsilon * (1.0 - arguments.value_share);
     let gap = mechanism.candidate_gap(share, GAP_FAILURE);
-    eprintln!(
+    log::say(&format!(
         "{count} candidates; the chosen one scores within {} of the best with probability 95 %; noise of scale {} on \
          its score",
         significant(gap, 3),
         significant(mechanism.noise_scale(), 3)
-    );
+    ));
     if gap >= width {
-        eprintln!("that is the whole range: at this epsilon the choice is nearly a uniform draw");
+        log::say("that is the whole range: at this epsilon the choice is nearly a uniform draw");
     }
 }
 
