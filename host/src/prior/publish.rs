@@ -535,7 +535,7 @@ fn narrow(numbers: &[f64]) -> Vec<f32> {
 /// Bytes of the file that a publication is going to be, to within some dozens: numbers that are made
 /// of releases are written with as many digits as they need.
 ///
-/// **Errors**: as [`file`].
+/// **Errors**: as [`file()`].
 pub fn size(
     publication: &Publication,
     context: &Context,

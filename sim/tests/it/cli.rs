@@ -533,7 +533,11 @@ fn reproduce_prints_bands_and_leaves_pictures() {
     ];
     let output = sordino(&folder, &arguments);
     let answer = json(&output);
-    assert_eq!(keys(&answer), ["bands", "experiment"]);
+    assert_eq!(
+        keys(&answer),
+        ["bands", "experiment", "remarks", "runs", "runs_of_bands"]
+    );
+    assert!(answer["runs"] == 2 && answer["runs_of_bands"].as_u64() > Some(2));
     let bands = answer["bands"].as_array().unwrap();
     assert!(
         bands

@@ -25,12 +25,6 @@ pub fn execute(
     format: Option<Format>,
     out: Option<&Path>,
 ) -> Result<(), CliError> {
-    if let (Kind::Paired, [only]) = (kind, methods) {
-        return Err(CliError::input(format!(
-            "--methods {only}: --table paired compares two methods or more; name them, the first is what a sweep compares the \
-             others with"
-        )));
-    }
     let format = format
         .or_else(|| out.and_then(ending))
         .unwrap_or(Format::Text);
@@ -39,6 +33,12 @@ pub fn execute(
     } else {
         of_run(folder, kind, methods)?
     };
+    if let (Kind::Paired, [only]) = (kind, methods) {
+        return Err(CliError::input(format!(
+            "--methods {only}: --table paired compares two methods or more; name them, the first is what a sweep compares the \
+             others with"
+        )));
+    }
     let grids = [found.grid];
     let remarks = &found.remarks;
     let text = match format {
