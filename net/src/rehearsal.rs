@@ -215,6 +215,9 @@ impl World<'_> {
                 scenario, *method, *run, candidates, dim, deployment, announced,
             )?);
         }
+        if !method.parts().signal {
+            return Err(RehearsalError::NoSignal(*method));
+        }
         if scenario.surrogate.scalar != ScalarKind::F64 {
             return Err(TermsError::Scalar.into());
         }

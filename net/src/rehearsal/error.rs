@@ -31,6 +31,9 @@ pub enum RehearsalError {
     /// A method whose agents are hosts.
     #[error("--device: no machine of a device runs the method {}; admissible: methods that share draws, the federated prior, and campaigns", .0.name())]
     DeviceMethod(Method),
+    /// The ablation of a campaign: its sites would contribute what they know all the same.
+    #[error("method {}: sites of a network contribute what they know, and no zeros; admissible: campaign, or `sordino run`", .0.name())]
+    NoSignal(Method),
     /// The space has fewer points than agents have first points, so a virtual design has fewer too.
     #[error(
         "federation.initial_points = {asked}: a virtual design of this space has {designed} points, and a campaign over a network begins with as many"

@@ -153,6 +153,15 @@ fn what_cannot_be_rehearsed_is_refused_by_name() {
         };
         let single = refused(&["surrogate.scalar=\"f32\""], Options::default());
         assert!(single.contains("a campaign in 32-bit numbers"), "{single}");
+        // Real sites would contribute what they know, under the name of the ablation.
+        let noise = scenario("default", &SET);
+        let noise = rehearse(&noise, method::CAMPAIGN_NOISE, Options::default());
+        let noise = runtime().block_on(noise).unwrap_err().to_string();
+        assert!(
+            noise
+                .starts_with("method campaign-noise: sites of a network contribute what they know"),
+            "{noise}"
+        );
         // What a device has no memory for is said before anybody waits for it.
         let place = Place::new("no-device");
         let device = Some(place.0.join("device.bin"));
