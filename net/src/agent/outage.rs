@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use crate::progress::spoken;
 
-/// When it is told again,
+/// After how long an outage is told a second time.
 const TOLD_AGAIN: Duration = Duration::from_secs(60);
-/// and the longest silence about it.
+/// The longest time in which nothing is said of an outage that lasts.
 const SILENT_MAX: Duration = Duration::from_secs(86_400);
 
 /// What is known of a server that does not answer.

@@ -14,6 +14,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use page::{Page, plan};
@@ -158,10 +159,11 @@ fn play(page: &Page, text: &str) -> Result<(), String> {
 }
 
 /// A folder with `sordino`, which is this program, `sordino-net`, and `python` for machines that
-/// have `python3` alone.
+/// have `python3` alone. Of pages that begin at once, one makes it.
 fn programs() -> std::io::Result<PathBuf> {
-    static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    if let Some(folder) = FOLDER.get() {
+    static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut made = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(folder) = &*made {
         return Ok(folder.clone());
     }
     let folder = std::env::temp_dir().join(format!("sordino-book-{}-programs", std::process::id()));
@@ -177,7 +179,8 @@ fn programs() -> std::io::Result<PathBuf> {
         folder.join("python"),
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )?;
-    Ok(FOLDER.get_or_init(|| folder).clone())
+    *made = Some(folder.clone());
+    Ok(folder)
 }
 
 /// Pages with commands that the table does not have.
