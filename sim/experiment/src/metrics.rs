@@ -10,6 +10,7 @@ use sordino_core::privacy::accountant::{
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use crate::record::{Measure, MethodRun};
+use crate::scenario::method::ReleaseKind;
 use crate::scenario::{CAMPAIGN_RELEASES, Guarantee, Method, MethodName, Scenario};
 
 /// The δ at which losses are shown in addition to the scenario's own.
@@ -137,11 +138,6 @@ pub struct PrivacyLoss {
     pub moments: Option<f64>,
 }
 
-/// The release of a private method, as accountants see it.
-pub fn release_event(scenario: &Scenario) -> Event {
-    scenario.privacy.event()
-}
-
 /// The one release of a vote: everybody's, of the multiplier that spends what the plan of the
 /// federated prior spends.
 pub fn vote_event(scenario: &Scenario) -> Event {
@@ -164,7 +160,7 @@ pub fn vote_event(scenario: &Scenario) -> Event {
 pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u32) {
     let scenario = scenario.of(method);
     if method.samples() {
-        return (release_event(scenario), releases);
+        return (scenario.privacy.event(), releases);
     }
     if method.is_vote() {
         return (vote_event(scenario), releases);
@@ -175,7 +171,7 @@ pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u
         .and_then(|prior| prior.spent_by(method, releases))
     {
         Some(event) => (event, 1),
-        None => (release_event(scenario), 0),
+        None => (scenario.privacy.event(), 0),
     }
 }
 
@@ -267,7 +263,7 @@ pub fn losses(
             })
             .collect();
     }
-    let event = release_event(scenario.of(method));
+    let event = scenario.of(method).privacy.event();
     if releases == 0 {
         Ok(Vec::new())
     } else {
@@ -369,20 +365,22 @@ pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
             None => groups.push(vec![method]),
         }
     }
-    groups.sort_by_key(|group| group[0].purse());
+    groups.sort_by_key(|group| group[0].releases());
     groups
 }
 
 /// Whether the releases of two private methods are the same events after the same rounds.
 fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
     let [a, b] = [one, other].map(|method| scenario.of(method));
-    match (one.purse(), other.purse()) {
-        (0, 0) => release_event(a) == release_event(b),
-        (1, 1) => planned(a) == planned(b),
-        (2, 2) => vote_event(a) == vote_event(b),
-        (3, 3) => spending(a, one, CAMPAIGN_RELEASES) == spending(b, other, CAMPAIGN_RELEASES),
-        _ => false,
-    }
+    one.releases() == other.releases()
+        && match one.releases() {
+            ReleaseKind::Sampled => a.privacy.event() == b.privacy.event(),
+            ReleaseKind::Planned => planned(a) == planned(b),
+            ReleaseKind::Vote => vote_event(a) == vote_event(b),
+            ReleaseKind::Campaign => {
+                spending(a, one, CAMPAIGN_RELEASES) == spending(b, other, CAMPAIGN_RELEASES)
+            }
+        }
 }
 
 /// Rounds and noise multipliers of the releases of a scenario's federated prior.

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sordino_experiment::metrics::{
-    MethodStatistics, SMALL_DELTA, Statistics, loss_curve, release_event,
-};
+use sordino_experiment::metrics::{MethodStatistics, SMALL_DELTA, Statistics, loss_curve};
 use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{Guarantee, Scenario};
 use sordino_experiment::text::significant;
@@ -84,7 +82,7 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
         if curves.is_empty() && method.samples() {
             // An error would have stopped the summary, which asked for the same at the scenario's
             // δ.
-            let event = release_event(scenario.of(method));
+            let event = scenario.of(method).privacy.event();
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;
             curves = vec![
                 over_releases("fern", &small, SMALL_DELTA),

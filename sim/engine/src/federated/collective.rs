@@ -127,3 +127,17 @@ pub trait Collective<C: AgentGroup> {
     /// The state of all members, between orders.
     fn snapshot(&mut self) -> impl Future<Output = Result<Snapshots<'_, C::State>, Self::Error>>;
 }
+
+/// What an order asks for, as far as every method has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Round t: agents are present or away as in this round.
+    pub round: u32,
+    /// The "round" whose coins the links draw: that of the order, unless several are given in one
+    /// round.
+    pub coins: u32,
+    /// Whether agents query: at report rounds regrets are counted then.
+    pub queries: bool,
+    /// Numbers of one upload.
+    pub upload_len: usize,
+}

@@ -9,6 +9,8 @@
 //! | [`RunContext`] | the run's features of every candidate, the optimum of every agent held here |
 //! | [`MethodContext`] | the configuration of a method and the region of every candidate |
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use sordino_core::acquisition::{Outline, outline};
@@ -26,7 +28,7 @@ use sordino_core::schedule::WeightConcentration;
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
 use sordino_experiment::metrics::{loss_after, losses};
 use sordino_experiment::progress::{Stage, Step};
-use sordino_experiment::scenario::method::Kind as Parties;
+use sordino_experiment::scenario::method::{Kind as Parties, ReleaseKind};
 use sordino_experiment::scenario::{Guarantee, Method, Scenario};
 use sordino_experiment::world::Objective;
 use sordino_experiment::world::fault::FaultPlan;
@@ -35,6 +37,7 @@ use sordino_experiment::world::per_agent::PerAgent;
 use super::error::DriverError;
 
 /// Candidates and the factor of the prior over them, in the format of the agents.
+#[derive(Clone)]
 pub struct ScenarioContext<T> {
     points: Arc<Vec<T>>,
     dim: usize,
@@ -45,7 +48,7 @@ pub struct ScenarioContext<T> {
     pub prior_residual: f64,
     /// The tight ε over releases of private methods: of methods that share draws, and of the
     /// federated prior.
-    losses: [Losses; Method::PURSES],
+    losses: BTreeMap<ReleaseKind, Losses>,
 }
 
 impl<T: Scalar> ScenarioContext<T> {
@@ -102,20 +105,14 @@ impl<T: Scalar> ScenarioContext<T> {
     /// same prior beliefs.
     ///
     /// **Errors**: the accountant's.
-    pub fn beside(&self, scenario: &Scenario, methods: &[Method]) -> Result<Self, DriverError> {
-        let losses = private_losses(scenario, methods)?;
-        let points = self.points.clone();
-        let prior_rows = self.prior_rows.clone();
-        let prior_outline = self.prior_outline.clone();
-        let dim = self.dim;
-        let prior_residual = self.prior_residual;
+    pub fn with_methods(
+        &self,
+        scenario: &Scenario,
+        methods: &[Method],
+    ) -> Result<Self, DriverError> {
         Ok(ScenarioContext {
-            points,
-            dim,
-            prior_rows,
-            prior_outline,
-            prior_residual,
-            losses,
+            losses: private_losses(scenario, methods)?,
+            ..self.clone()
         })
     }
 
@@ -132,7 +129,8 @@ impl<T: Scalar> ScenarioContext<T> {
     /// The tight ε of the first `releases` releases of a private method, as the table and
     /// `rounds.csv` show it.
     pub fn epsilon(&self, method: Method, releases: u32) -> Option<f64> {
-        loss_after(&self.losses[method.purse()], releases)
+        let losses = self.losses.get(&method.releases())?;
+        loss_after(losses, releases)
     }
 
     /// The factor of the prior over the candidates; empty without joint draws.
@@ -208,25 +206,35 @@ pub(super) fn wide<T: Scalar>(numbers: &[T]) -> Vec<f64> {
 /// ε after each number of releases.
 type Losses = Vec<(u32, Option<f64>)>;
 
-/// The tight ε over all releases that a run can make, by [`Method::purse`], of private methods with
-/// the keys of `scenario`.
+/// The tight ε over all releases that a run can make, of private methods with the keys of
+/// `scenario`.
 fn private_losses(
     scenario: &Scenario,
     methods: &[Method],
-) -> Result<[Losses; Method::PURSES], DriverError> {
-    let mut all = [const { Losses::new() }; Method::PURSES];
-    for (purse, found) in all.iter_mut().enumerate() {
-        let method = methods.iter().copied().find(|method| {
-            method.guarantee() == Guarantee::DifferentialPrivacy && method.purse() == purse
-        });
-        if let Some(method) = method {
-            *found = losses(scenario, method, scenario.planned(method))?;
+) -> Result<BTreeMap<ReleaseKind, Losses>, DriverError> {
+    let mut all = BTreeMap::new();
+    for method in methods
+        .iter()
+        .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
+    {
+        if let Entry::Vacant(place) = all.entry(method.releases()) {
+            place.insert(losses(scenario, *method, scenario.planned(*method))?);
         }
     }
     Ok(all)
 }
 
+/// What the releases of a method may cost together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// ε; infinite if the scenario names none.
+    pub epsilon_max: f64,
+    /// δ, at which ε is told.
+    pub delta: f64,
+}
+
 /// The functions of one run and its public features.
+#[derive(Clone)]
 pub struct RunContext<T> {
     /// The run's seed.
     pub seed: RunSeed,
@@ -282,23 +290,10 @@ impl<T: Scalar> RunContext<T> {
 
     /// The same functions and features, with the shared part of another scenario whose agents hold
     /// the same prior beliefs.
-    pub fn beside(&self, shared: Arc<ScenarioContext<T>>) -> Self {
-        let objective = self.objective.clone();
-        let optima = self.optima.clone();
-        let features = self.features.clone();
-        let feature_rows = self.feature_rows.clone();
-        let seed = self.seed;
-        let index = self.index;
-        let public = self.public;
+    pub fn with_shared(&self, shared: Arc<ScenarioContext<T>>) -> Self {
         RunContext {
-            seed,
-            index,
-            objective,
-            optima,
             shared,
-            public,
-            features,
-            feature_rows,
+            ..self.clone()
         }
     }
 
@@ -355,8 +350,8 @@ pub struct MethodContext<T> {
     pub config: Config,
     /// The run it belongs to.
     pub run: Arc<RunContext<T>>,
-    /// (ε, δ) beyond which nothing is released; ε is infinite if the scenario names none.
-    pub budget: (f64, f64),
+    /// Beyond which nothing is released.
+    pub budget: Budget,
     /// Workspaces are kept for every agent up to this many bytes; beyond, agents of a shard share
     /// one and rebuild their posteriors from their logs, with the same bits.
     pub workspace_bytes: usize,
@@ -389,10 +384,10 @@ impl<T: Scalar> MethodContext<T> {
             .map(|point| regions.region_of(point))
             .collect();
         let config_id = sordino_core::wire::config_id(&config);
-        let budget = (
-            scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY),
-            scenario.privacy.delta,
-        );
+        let budget = Budget {
+            epsilon_max: scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY),
+            delta: scenario.privacy.delta,
+        };
         let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents)?;
         Ok(MethodContext {
             method,

@@ -16,13 +16,13 @@ use sordino_experiment::record::Source;
 use sordino_host::server::{SimulatedSources, StoredServer};
 
 use super::arena::AgentSlot;
-use super::collective::{Order, Partial};
+use super::collective::{Call, Order, Partial};
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::host::{self, ServerHost};
 use super::link::Reach;
 use super::run::{Federated, Released};
-use super::shard::{self, Agents, Call, Collected, Numbers, Turn};
+use super::shard::{self, Agents, Collected, Numbers, Query, Turn};
 
 impl<T: Scalar> Agents for MethodContext<T> {
     type Number = T;
@@ -112,10 +112,19 @@ impl<T: Scalar> Agents for MethodContext<T> {
                     candidate, number, ..
                 } => {
                     let source = order.source(reach == Reach::Broadcast, candidate);
-                    let y = turn.evaluate(&mut leaf, best, (index, candidate, number), source)?;
+                    let y = turn.evaluate(
+                        &mut leaf,
+                        best,
+                        Query {
+                            agent: index,
+                            candidate,
+                            number,
+                            source,
+                        },
+                    )?;
                     input = Input::Observed(y);
                 }
-                Output::Upload(vector) => return turn.upload(leaf, (index, order.round), vector),
+                Output::Upload(vector) => return turn.upload(leaf, index, order.round, vector),
                 Output::Wait | Output::Done => {
                     turn.silent(leaf);
                     return Ok(());
@@ -216,7 +225,7 @@ impl<T: Scalar> Federated for MethodContext<T> {
         host::stored(server)
     }
 
-    fn spent(&self, server: &ServerHost<T>) -> Stage {
+    fn spent(&self, server: &ServerHost<T>) -> Result<Stage, DriverError> {
         host::spent(self, server.ledger(), server.state().releases())
     }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use sordino_core::federated::{Share, Wiped};
 use sordino_core::math::Scalar;
-use sordino_experiment::progress::Stage;
+use sordino_experiment::progress::{BudgetLeft, Stage};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::server::{Hosted, SimulatedSources};
 
 use super::collective::Partial;
-use super::context::MethodContext;
+use super::context::{Budget, MethodContext};
 use super::error::DriverError;
 use super::run::Released;
 
@@ -80,7 +80,7 @@ pub fn stored<T: Scalar>(server: &mut ServerHost<T>) -> Result<impl Serialize, D
 ///
 /// **Errors**: a ledger that cannot be used.
 pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledger, DriverError> {
-    let (epsilon_max, delta) = method.budget;
+    let Budget { epsilon_max, delta } = method.budget;
     let terms = Terms {
         data: format!("run {}, {}", method.run.index, method.method),
         unit: "agent".into(),
@@ -101,19 +101,29 @@ pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledge
 
 /// The end of a round as it is reported: what `releases` private releases cost, and what the budget
 /// leaves.
-pub fn spent<T: Scalar>(method: &MethodContext<T>, ledger: &Ledger, releases: u32) -> Stage {
+///
+/// **Errors**: the accountant's.
+pub fn spent<T: Scalar>(
+    method: &MethodContext<T>,
+    ledger: &Ledger,
+    releases: u32,
+) -> Result<Stage, DriverError> {
     let epsilon = if releases > 0 {
         method.run.shared.epsilon(method.method, releases)
     } else {
         None
     };
-    let budget = ledger.terms().epsilon_max.and_then(|most| {
+    let mut budget = None;
+    if let Some(most) = ledger.terms().epsilon_max {
         let spent = if ledger.is_empty() {
             0.0
         } else {
-            ledger.spent().ok()?.epsilon
+            ledger.spent()?.epsilon
         };
-        Some(((most - spent).max(0.0), most))
-    });
-    Stage::Done { epsilon, budget }
+        budget = Some(BudgetLeft {
+            left: (most - spent).max(0.0),
+            most,
+        });
+    }
+    Ok(Stage::Done { epsilon, budget })
 }

@@ -8,6 +8,7 @@ use rayon::ThreadPool;
 use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
+use sordino_experiment::journal::Journal;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::method::Kind;
@@ -148,6 +149,32 @@ struct View<'j, T> {
     campaigns: Vec<(Method, Arc<Campaign>)>,
 }
 
+/// Keeps what a report says of the functions beside the results: candidates and names where
+/// observations are wanted, and how far agents' functions differ where that is known.
+///
+/// **Errors**: a file that cannot be written.
+fn keep_facts(
+    journal: &Journal,
+    scenario: &Scenario,
+    objective: &dyn Objective,
+) -> Result<(), DriverError> {
+    if scenario.federation.observations {
+        let candidates = objective.candidates();
+        observations::keep_candidates(&journal.candidates(), candidates, objective.dim())
+            .map_err(DriverError::Folder)?;
+        observations::keep_names(&journal.names(), objective.agent_names())
+            .map_err(DriverError::Folder)?;
+    }
+    if spread::is_known(&scenario.objective)
+        && let Some(found) = Spread::of_objective(objective)
+    {
+        found
+            .keep(&journal.spread())
+            .map_err(DriverError::Objective)?;
+    }
+    Ok(())
+}
+
 /// The index of a method's view.
 fn view(method: Method) -> usize {
     method.place().map_or(0, |place| place + 1)
@@ -171,62 +198,38 @@ impl<'j, T: Scalar> Job<'j, T> {
         let objective = family.realize(run_seed(scenario, 0));
         let candidates = objective.candidates();
         let dim = objective.dim();
-        if let Some(journal) = options
-            .journal
-            .as_deref()
-            .filter(|_| scenario.federation.observations)
-        {
-            observations::keep_candidates(&journal.candidates(), candidates, dim)
-                .map_err(DriverError::Folder)?;
-            observations::keep_names(&journal.names(), objective.agent_names())
-                .map_err(DriverError::Folder)?;
-        }
-        if let Some(journal) = options
-            .journal
-            .as_deref()
-            .filter(|_| spread::is_known(&scenario.objective))
-        {
-            let found = Spread::of_objective(&*objective);
-            found
-                .map_or(Ok(()), |found| found.keep(&journal.spread()))
-                .map_err(DriverError::Objective)?;
+        if let Some(journal) = &options.journal {
+            keep_facts(journal, scenario, &*objective)?;
         }
         let mut views: Vec<View<'j, T>> = Vec::new();
-        for (place, scenario) in std::iter::once(scenario)
-            .chain(scenario.own.iter().map(|own| &*own.scenario))
-            .enumerate()
-        {
-            let methods: Vec<Method> = views
-                .first()
-                .map_or(scenario, |first| first.scenario)
+        let own = scenario.own.iter().map(|own| &*own.scenario);
+        for (place, seen) in std::iter::once(scenario).chain(own).enumerate() {
+            let methods: Vec<Method> = scenario
                 .methods()
-                .collect();
-            let methods: Vec<Method> = methods
-                .into_iter()
                 .filter(|method| view(*method) == place)
                 .collect();
             if methods.iter().any(|method| method.parts().split) {
-                regions_have_candidates(scenario, candidates, dim)?;
+                regions_have_candidates(seen, candidates, dim)?;
             }
             let alike = views
                 .iter()
-                .find(|other| other.scenario.surrogate == scenario.surrogate);
+                .find(|other| other.scenario.surrogate == seen.surrogate);
             let shared = match alike {
-                Some(other) => other.shared.beside(scenario, &methods)?,
-                None => ScenarioContext::of(scenario, &methods, candidates, dim)?,
+                Some(other) => other.shared.with_methods(seen, &methods)?,
+                None => ScenarioContext::of(seen, &methods, candidates, dim)?,
             };
             let prior = match methods.iter().find(|method| method.is_prior()) {
-                Some(method) => prior_numbers(scenario, *method, candidates, dim)?,
+                Some(method) => prior_numbers(seen, *method, candidates, dim)?,
                 None => None,
             };
             // Each has a file of its own, with its own name on it.
             let campaigns = methods
                 .iter()
                 .filter(|method| method.is_campaign())
-                .map(|method| Ok((*method, campaign_of(scenario, *method, candidates, dim)?)))
+                .map(|method| Ok((*method, campaign_of(seen, *method, candidates, dim)?)))
                 .collect::<Result<_, DriverError>>()?;
             views.push(View {
-                scenario,
+                scenario: seen,
                 shared: Arc::new(shared),
                 prior,
                 campaigns,
@@ -256,7 +259,7 @@ impl<'j, T: Scalar> Job<'j, T> {
                 .zip(&runs)
                 .find(|(other, _)| other.scenario.surrogate == view.scenario.surrogate);
             let run = match alike {
-                Some((_, run)) => run.beside(view.shared.clone()),
+                Some((_, run)) => run.with_shared(view.shared.clone()),
                 None => {
                     RunContext::new(view.scenario, view.shared.clone(), index, objective.clone())?
                 }

@@ -6,6 +6,7 @@ use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_experiment::world::fault::{Fate, FaultCounts};
 
+use super::collective::Call;
 use super::context::MethodContext;
 use super::error::DriverError;
 
@@ -126,9 +127,7 @@ pub type Frames = Vec<(u32, Vec<u8>)>;
 pub struct Faulty<'m, T, L> {
     link: L,
     method: &'m MethodContext<T>,
-    presence: u32,
-    coins: u32,
-    length: usize,
+    call: Call,
     fate: (u32, Fate),
     counts: FaultCounts,
     held: Frames,
@@ -136,16 +135,14 @@ pub struct Faulty<'m, T, L> {
 }
 
 impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
-    /// Agents are present or away as in round `presence`; links draw the coins of "round" `coins`;
-    /// frames have at most `length` numbers. The frames in `late`, which missed the last deadline,
+    /// The coins and the lengths are those of the order. The frames in `late`, which missed the last deadline,
     /// arrive first.
     ///
     /// **Errors**: as [`Link::send`].
     pub fn new(
         mut link: L,
         method: &'m MethodContext<T>,
-        (presence, coins): (u32, u32),
-        length: usize,
+        call: Call,
         late: Frames,
     ) -> Result<Self, DriverError> {
         for (agent, mut frame) in late {
@@ -156,9 +153,7 @@ impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
         Ok(Faulty {
             link,
             method,
-            presence,
-            coins,
-            length,
+            call,
             fate,
             counts,
             held: Vec::new(),
@@ -171,11 +166,11 @@ impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
             let region = self.method.config.region_of_agent(agent);
             let faults = &self.method.faults;
             let seed = self.method.run.seed;
-            let coins = faults.fate(seed, agent, region, self.coins);
-            let absent = if self.presence == self.coins {
+            let coins = faults.fate(seed, agent, region, self.call.coins);
+            let absent = if self.call.round == self.call.coins {
                 coins.absent
             } else {
-                faults.fate(seed, agent, region, self.presence).absent
+                faults.fate(seed, agent, region, self.call.round).absent
             };
             self.fate = (agent, Fate { absent, ..coins });
         }
@@ -227,9 +222,10 @@ impl<T: Scalar, L: Link> Link for Faulty<'_, T, L> {
             frame[bit / 8] ^= 1 << (bit % 8);
         }
         if fate.oversize {
-            return self
-                .link
-                .send(agent, &mut oversized(self.method, agent, self.length)?);
+            return self.link.send(
+                agent,
+                &mut oversized(self.method, agent, self.call.upload_len)?,
+            );
         }
         if fate.late {
             self.counts.late += 1;
@@ -311,7 +307,13 @@ mod tests {
         late: Frames,
     ) -> (Vec<Reach>, Frames, FaultCounts, Frames) {
         let method = context(settings);
-        let mut link = Faulty::new(Seen::default(), &method, (3, 3), 4, late).unwrap();
+        let call = Call {
+            round: 3,
+            coins: 3,
+            queries: true,
+            upload_len: 4,
+        };
+        let mut link = Faulty::new(Seen::default(), &method, call, late).unwrap();
         let reached = agents
             .iter()
             .map(|agent| link.reaches(*agent, true))

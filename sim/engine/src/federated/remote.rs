@@ -26,15 +26,10 @@ const BLOCKS_MIN: u32 = 16;
 /// transcript if there are enough.
 pub fn lots(agents: u32) -> Vec<Range<u32>> {
     let blocks = agents.div_ceil(BLOCK);
-    let (unit, units) = if blocks < BLOCKS_MIN {
-        (1, agents)
+    let (unit, units, count) = if blocks < BLOCKS_MIN {
+        (1, agents, agents.min(BLOCKS_MIN))
     } else {
-        (BLOCK, blocks)
-    };
-    let count = if unit == 1 {
-        units.min(BLOCKS_MIN)
-    } else {
-        units.min(LOTS_MAX)
+        (BLOCK, blocks, blocks.min(LOTS_MAX))
     };
     (0..count)
         .map(|i| {
@@ -146,9 +141,10 @@ impl<C: Travels> Collective<C> for Remote<'_, C> {
         for answer in answers {
             partials.extend(answered(&answer)?);
         }
-        let length =
-            |partial: &Partial| u64::from(partial.agents.end.saturating_sub(partial.agents.start));
-        let found: u64 = partials.iter().map(length).sum();
+        let found: u64 = partials
+            .iter()
+            .map(|partial: &Partial| partial.agents.len() as u64)
+            .sum();
         if found == u64::from(of) {
             Ok(partials)
         } else {

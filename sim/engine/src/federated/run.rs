@@ -119,7 +119,9 @@ pub trait Federated: Agents {
     }
 
     /// The end of a round as it is reported: what was spent, and what the budget leaves.
-    fn spent(&self, server: &Self::Server) -> Stage;
+    ///
+    /// **Errors**: the accountant's.
+    fn spent(&self, server: &Self::Server) -> Result<Stage, DriverError>;
 
     /// Makes every charge durable.
     ///
@@ -217,7 +219,7 @@ where
             journal.save(&name, recorder.read().regret.len(), &state)?;
             pace = Pace::new(around.interval);
         }
-        tell(method.spent(&server));
+        tell(method.spent(&server)?);
         if stop && !last {
             return Err(DriverError::Interrupted);
         }

@@ -19,26 +19,12 @@ use sordino_experiment::progress::{Stage, Step};
 use sordino_experiment::record::{Observed, Source, is_report_round};
 
 use super::arena::{AgentSlot, Arena, State};
-use super::collective::{AgentGroup, Partial, Snapshot};
+use super::collective::{AgentGroup, Call, Partial, Snapshot};
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::lent::Lent;
 use super::link::{Collects, Door, Faulty, Link, Reach};
 use super::message::Message;
-
-/// What an order asks for, as far as every method has it.
-#[derive(Clone, Copy, Debug)]
-pub struct Call {
-    /// Round t: agents are present or away as in this round.
-    pub round: u32,
-    /// The "round" whose coins the links draw: that of the order, unless several are given in one
-    /// round.
-    pub coins: u32,
-    /// Whether agents query: at report rounds regrets are counted then.
-    pub queries: bool,
-    /// Numbers of one upload.
-    pub upload_len: usize,
-}
 
 /// The numbers of a collector, which it borrows.
 #[derive(Default)]
@@ -172,7 +158,7 @@ impl<M: Agents> AgentGroup for Shard<M> {
         let collector = method.collector(order, self.arena.range(), &mut numbers)?;
         let door = Door::new(base, collector, call.upload_len);
         let late = std::mem::take(&mut self.arena.late);
-        let link = Faulty::new(door, base, (call.round, call.coins), call.upload_len, late)?;
+        let link = Faulty::new(door, base, call, late)?;
         let frame = vec![0; wire::frame_len_max(ScalarTag::of::<M::Number>(), call.upload_len)];
         let mut turn = Turn {
             base,
@@ -203,6 +189,19 @@ impl<M: Agents> AgentGroup for Shard<M> {
     }
 }
 
+/// One evaluation of an agent.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// Who evaluates.
+    pub agent: u32,
+    /// Where.
+    pub candidate: u32,
+    /// How many observations it made before.
+    pub number: u32,
+    /// Why there.
+    pub source: Source,
+}
+
 /// One order on its way through the agents of a shard: their links, and what is written down.
 pub struct Turn<'m, T, C> {
     base: &'m MethodContext<T>,
@@ -224,17 +223,21 @@ impl<T: Scalar, C: Collects> Turn<'_, T, C> {
         AgentLeaf::new(agent, self.round, queries)
     }
 
-    /// The agent evaluates its function at a candidate; `number` observations were made before.
-    /// Returns what it observes.
+    /// The agent evaluates its function at a candidate. Returns what it observes.
     ///
     /// **Errors**: a function that cannot be evaluated there.
     pub fn evaluate(
         &mut self,
         leaf: &mut AgentLeaf,
         best: &mut f64,
-        (agent, candidate, number): (u32, u32, u32),
-        source: Source,
+        query: Query,
     ) -> Result<T, DriverError> {
+        let Query {
+            agent,
+            candidate,
+            number,
+            source,
+        } = query;
         let answer = self.base.run.objective.query(agent, candidate, number)?;
         let y = T::from_f64(answer.y);
         *best = best.max(answer.value);
@@ -253,13 +256,14 @@ impl<T: Scalar, C: Collects> Turn<'_, T, C> {
         Ok(y)
     }
 
-    /// The agent sends `vector` for a broadcast and is done with the order.
+    /// The agent sends `vector` for broadcast number `broadcast` and is done with the order.
     ///
     /// **Errors**: a frame that must not be refused and is.
     pub fn upload(
         &mut self,
         leaf: AgentLeaf,
-        (agent, broadcast): (u32, u32),
+        agent: u32,
+        broadcast: u32,
         vector: &[T],
     ) -> Result<(), DriverError> {
         let header = self.base.frame_header(Kind::Upload, agent, broadcast);

@@ -46,10 +46,19 @@ pub enum Stage {
         /// The tight ε of all releases so far at the scenario's δ; nothing if nothing private was
         /// released.
         epsilon: Option<f64>,
-        /// The ε left to spend and the ε allowed in all, if the scenario names one: as the ledger's
-        /// filter counts, by Rényi divergences, which leaves less than the tight ε would.
-        budget: Option<(f64, f64)>,
+        /// What is left to spend, if the scenario names a budget.
+        budget: Option<BudgetLeft>,
     },
+}
+
+/// A budget as the ledger's filter counts, by Rényi divergences, which leaves less than the tight ε
+/// would.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BudgetLeft {
+    /// The ε left to spend.
+    pub left: f64,
+    /// The ε allowed in all.
+    pub most: f64,
 }
 
 /// Receives the progress of an execution. Called from any thread.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::log::{self, Line, Log};
-use super::{Progress, Stage, Step};
+use super::{BudgetLeft, Progress, Stage, Step};
 use crate::text::significant;
 
 /// Least time between two `progress` lines of JSON.
@@ -166,7 +166,7 @@ impl ProgressWriter {
                     (Some(epsilon), None) => {
                         format!("{place}; ε {} spent", significant(epsilon, 3))
                     }
-                    (Some(epsilon), Some((left, most))) => format!(
+                    (Some(epsilon), Some(BudgetLeft { left, most })) => format!(
                         "{place}; ε {} spent; of the budget {} of {} left",
                         significant(epsilon, 3),
                         significant(left, 3),
@@ -175,7 +175,7 @@ impl ProgressWriter {
                     _ => place,
                 };
                 self.shared.done.fetch_add(1, Ordering::Relaxed);
-                let left = budget.map(|(left, _)| left);
+                let left = budget.map(|budget| budget.left);
                 self.shared.moved(
                     1,
                     Some(*step),

@@ -162,6 +162,20 @@ pub struct Method {
     place: Option<usize>,
 }
 
+/// What the private releases of a method are: methods of one kind pay alike where their keys are
+/// equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReleaseKind {
+    /// Equal releases of a secret sample, one a round.
+    Sampled,
+    /// Those that the plan of the federated prior names, of all agents.
+    Planned,
+    /// One, of everybody's vote.
+    Vote,
+    /// The two of a campaign.
+    Campaign,
+}
+
 impl Method {
     const fn of_kind(name: &'static str, kind: Kind) -> Self {
         let parts = Parts {
@@ -316,9 +330,6 @@ impl Method {
         self.name
     }
 
-    /// Number of values of [`Method::purse`].
-    pub const PURSES: usize = 4;
-
     /// The method that this one changes in one thing, if any.
     pub const fn base(self) -> Option<MethodName> {
         self.base
@@ -366,17 +377,16 @@ impl Method {
     /// Whether its releases, if they are private, are of a secret sample of the agents; if not, of
     /// all of them.
     pub const fn samples(self) -> bool {
-        !matches!(self.parts.kind, Kind::Prior | Kind::Vote | Kind::Campaign)
+        matches!(self.releases(), ReleaseKind::Sampled)
     }
 
-    /// Methods of one purse pay for the same kind of releases: 0 samples, 1 the plan of the prior,
-    /// 2 one vote, 3 the releases of a campaign.
-    pub const fn purse(self) -> usize {
+    /// What its releases are, if they are private.
+    pub const fn releases(self) -> ReleaseKind {
         match self.parts.kind {
-            Kind::Prior => 1,
-            Kind::Vote => 2,
-            Kind::Campaign => 3,
-            _ => 0,
+            Kind::Prior => ReleaseKind::Planned,
+            Kind::Vote => ReleaseKind::Vote,
+            Kind::Campaign => ReleaseKind::Campaign,
+            _ => ReleaseKind::Sampled,
         }
     }
 

@@ -249,7 +249,7 @@ fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         let mut changed = scenario.clone();
         changed.privacy.sampling_probability = q;
         changed.privacy.noise_multiplier = NoiseMultiplier::new(z).map_err(ReproduceError::new)?;
-        let event = sordino_experiment::metrics::release_event(&changed);
+        let event = changed.privacy.event();
         let loss = privacy_loss(&event, changed.federation.rounds, changed.privacy.delta)
             .map_err(ReproduceError::new)?;
         let measured = loss.moments.unwrap_or(f64::NAN);

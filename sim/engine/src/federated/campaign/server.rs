@@ -150,7 +150,7 @@ impl<T: Scalar> Federated for CampaignContext<T> {
         })))
     }
 
-    fn spent(&self, server: &Server<T>) -> Stage {
+    fn spent(&self, server: &Server<T>) -> Result<Stage, DriverError> {
         host::spent(
             &self.base,
             server.host.ledger(),

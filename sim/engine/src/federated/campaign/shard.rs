@@ -13,11 +13,12 @@ use sordino_experiment::record::Source;
 use sordino_host::campaign::initial_point;
 
 use super::super::arena::{AgentSlot, State};
+use super::super::collective::Call;
 use super::super::context::MethodContext;
-use super::super::custom::shard::AgentState;
+use super::super::custom::shard::{AgentState, Queries};
 use super::super::error::DriverError;
 use super::super::link::Reach;
-use super::super::shard::{self, Agents, Call, Collected, Numbers, Turn};
+use super::super::shard::{self, Agents, Collected, Numbers, Turn};
 use super::context::CampaignContext;
 
 /// A release that is open: its index, the opening of all agents (`None` on the way to another
@@ -165,19 +166,21 @@ impl<T: Scalar> CampaignContext<T> {
             (_, true) => (&order.released[..], Source::Prior),
             (_, false) => (&[][..], Source::Own),
         };
-        let mut log = state.values.log(kept);
-        let mut leaf = turn.leaf(agent, queries);
+        let asked = Queries {
+            agent,
+            count: queries,
+            source,
+        };
         let count = self.base.run.shared.candidates().count();
-        for _ in 0..queries {
-            let number = state.values.observations();
-            let candidate = match round {
-                0 => initial_point(self.base.run.seed, agent, number, count),
-                _ => self.next(agent, &log, released)?,
-            };
-            let y = turn.evaluate(&mut leaf, best, (agent, candidate, number), source)?;
-            state.values.keep(kept, candidate, y);
-            log.push((candidate, y.to_f64()));
-        }
+        let (leaf, _) = state
+            .values
+            .query(kept, best, turn, asked, |log| match round {
+                0 => {
+                    let number = log.len() as u32;
+                    Ok(initial_point(self.base.run.seed, agent, number, count))
+                }
+                _ => self.next(agent, log, released),
+            })?;
         turn.silent(leaf);
         Ok(())
     }
@@ -202,7 +205,7 @@ impl<T: Scalar> CampaignContext<T> {
         }
         if !self.base.method.parts().signal {
             let nothing = vec![T::ZERO; self.contribution_len()];
-            return turn.upload(leaf, (agent, release), &nothing);
+            return turn.upload(leaf, agent, release, &nothing);
         }
         let log = state.values.log(kept);
         let values: Vec<(&[f64], f64)> = log
@@ -212,7 +215,7 @@ impl<T: Scalar> CampaignContext<T> {
         match self.releases().contribution(released, &values)? {
             Some(vector) => {
                 let vector: Vec<T> = vector.into_iter().map(T::from_f64).collect();
-                turn.upload(leaf, (agent, release), &vector)
+                turn.upload(leaf, agent, release, &vector)
             }
             None => {
                 turn.silent(leaf);

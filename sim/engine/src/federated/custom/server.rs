@@ -88,11 +88,11 @@ impl<T: Scalar> Federated for CustomContext<T> {
         Ok(&*server)
     }
 
-    fn spent(&self, _: &Server<T>) -> Stage {
-        Stage::Done {
+    fn spent(&self, _: &Server<T>) -> Result<Stage, DriverError> {
+        Ok(Stage::Done {
             epsilon: None,
             budget: None,
-        }
+        })
     }
 
     fn sync(&self, _: &mut Server<T>) -> Result<(), DriverError> {

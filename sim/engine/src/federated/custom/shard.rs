@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
+use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_experiment::record::Source;
 use sordino_host::campaign::initial_point;
 
 use super::super::arena::{AgentSlot, State};
+use super::super::collective::Call;
 use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::link::{Collects, Reach};
-use super::super::shard::{Agents, Call, Collected, Numbers, Turn};
+use super::super::shard::{Agents, Collected, Numbers, Query, Turn};
 use super::context::CustomContext;
 use super::{CustomError, Message, Sight};
 
@@ -44,12 +46,56 @@ impl AgentState {
             .collect()
     }
 
-    /// Writes an observation down.
-    pub fn keep<T: Scalar>(&mut self, kept: &mut [T], candidate: u32, y: T) {
+    /// Evaluates wherever `choose` says after what was observed before, and writes it all down.
+    /// Returns the leaf of the transcript, and the log with the new observations.
+    ///
+    /// **Errors**: those of `choose`; a function that cannot be evaluated there.
+    pub fn query<T: Scalar, C: Collects>(
+        &mut self,
+        kept: &mut [T],
+        best: &mut f64,
+        turn: &mut Turn<'_, T, C>,
+        asked: Queries,
+        mut choose: impl FnMut(&[(u32, f64)]) -> Result<u32, DriverError>,
+    ) -> Result<(AgentLeaf, Vec<(u32, f64)>), DriverError> {
+        let Queries {
+            agent,
+            count,
+            source,
+        } = asked;
+        let mut leaf = turn.leaf(agent, count);
+        let mut log = self.log(kept);
+        for _ in 0..count {
+            let candidate = choose(&log)?;
+            let query = Query {
+                agent,
+                candidate,
+                number: self.observations,
+                source,
+            };
+            let y = turn.evaluate(&mut leaf, best, query)?;
+            self.keep(kept, candidate, y);
+            log.push((candidate, y.to_f64()));
+        }
+        Ok((leaf, log))
+    }
+
+    fn keep<T: Scalar>(&mut self, kept: &mut [T], candidate: u32, y: T) {
         let place = 2 * self.observations as usize;
         (kept[place], kept[place + 1]) = (T::from_u32(candidate), y);
         self.observations += 1;
     }
+}
+
+/// The queries of an agent in one round.
+#[derive(Clone, Copy, Debug)]
+pub struct Queries {
+    /// Who evaluates.
+    pub agent: u32,
+    /// How many times.
+    pub count: u32,
+    /// Why there.
+    pub source: Source,
 }
 
 impl Default for AgentState {
@@ -168,7 +214,6 @@ impl<T: Scalar> Agents for CustomContext<T> {
             .broadcast
             .as_deref()
             .filter(|_| reach == Reach::Broadcast);
-        let mut log = state.log(kept);
         let mut coins =
             self.base
                 .run
@@ -180,28 +225,21 @@ impl<T: Scalar> Agents for CustomContext<T> {
             (_, Some(_)) => Source::Prior,
             (_, None) => Source::Own,
         };
-        let mut leaf = turn.leaf(agent, queries);
-        for _ in 0..queries {
-            let candidate = next(
-                self,
-                &Sight {
-                    ground,
-                    agent,
-                    round,
-                    log: &log,
-                    broadcast,
-                },
-                &mut coins,
-            )?;
-            let y = turn.evaluate(
-                &mut leaf,
-                best,
-                (agent, candidate, state.observations),
-                source,
-            )?;
-            state.keep(kept, candidate, y);
-            log.push((candidate, y.to_f64()));
-        }
+        let asked = Queries {
+            agent,
+            count: queries,
+            source,
+        };
+        let (leaf, log) = state.query(kept, best, turn, asked, |log| {
+            let sight = Sight {
+                ground,
+                agent,
+                round,
+                log,
+                broadcast,
+            };
+            next(self, &sight, &mut coins)
+        })?;
         if !order.collecting {
             turn.silent(leaf);
             return Ok(());
@@ -220,7 +258,7 @@ impl<T: Scalar> Agents for CustomContext<T> {
             format!("agent {agent}")
         })?;
         let vector: Vec<T> = numbers.into_iter().map(T::from_f64).collect();
-        turn.upload(leaf, (agent, round), &vector)
+        turn.upload(leaf, agent, round, &vector)
     }
 
     fn collected(inbox: Inbox) -> Collected {

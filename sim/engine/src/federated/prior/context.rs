@@ -200,7 +200,7 @@ impl<T: Scalar> PriorContext<T> {
         let protocol = protocol(scenario, method, &landmarks, dim, seed)?.ok_or(missing)?;
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
         if method.guarantee() != Guarantee::DifferentialPrivacy {
-            base.budget.0 = f64::INFINITY;
+            base.budget.epsilon_max = f64::INFINITY;
         }
         let rounds = protocol.release_rounds.as_slice();
         let multipliers = protocol.noise_multipliers.as_slice();

@@ -158,7 +158,7 @@ impl<T: Scalar> Federated for PriorContext<T> {
             .map(Some)
     }
 
-    fn spent(&self, server: &Servers<T>) -> Stage {
+    fn spent(&self, server: &Servers<T>) -> Result<Stage, DriverError> {
         let server = &server.leader;
         let private = self.base.method.guarantee() == Guarantee::DifferentialPrivacy;
         let releases = if private {

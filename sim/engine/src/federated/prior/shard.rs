@@ -13,10 +13,11 @@ use sordino_core::privacy::SourceKind;
 use sordino_experiment::record::Source;
 
 use super::super::arena::AgentSlot;
+use super::super::collective::Call;
 use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::link::Reach;
-use super::super::shard::{self, Agents, Call, Collected, Numbers, Turn};
+use super::super::shard::{self, Agents, Collected, Numbers, Query, Turn};
 use super::context::PriorContext;
 
 /// The common draw w_t, M numbers, and Φw_t, one for each candidate; shared by all members.
@@ -197,7 +198,16 @@ impl<T: Scalar> PriorContext<T> {
         let mut leaf = turn.leaf(index, queries);
         while let Output::Evaluate(candidate) = agent.handle(input)? {
             let number = agent.state().observations();
-            let y = turn.evaluate(&mut leaf, best, (index, candidate, number), source)?;
+            let y = turn.evaluate(
+                &mut leaf,
+                best,
+                Query {
+                    agent: index,
+                    candidate,
+                    number,
+                    source,
+                },
+            )?;
             input = Input::Observed(y - self.offset());
         }
         turn.silent(leaf);
@@ -231,11 +241,12 @@ impl<T: Scalar> PriorContext<T> {
             ));
         };
         if self.base.method.parts().signal {
-            return turn.upload(leaf, (index, release), vector);
+            return turn.upload(leaf, index, release, vector);
         }
         turn.upload(
             leaf,
-            (index, release),
+            index,
+            release,
             &vec![T::ZERO; self.config().contribution_len()],
         )
     }

@@ -87,7 +87,7 @@ impl<T: Scalar> Federated for VoteContext<T> {
         host::stored(server)
     }
 
-    fn spent(&self, server: &ServerHost<T>) -> Stage {
+    fn spent(&self, server: &ServerHost<T>) -> Result<Stage, DriverError> {
         host::spent(&self.base, server.ledger(), server.state().releases())
     }
 

@@ -8,13 +8,13 @@ use sordino_core::random::{Party, Purpose, Stream};
 use sordino_experiment::record::Source;
 
 use super::super::arena::AgentSlot;
-use super::super::collective::Order;
+use super::super::collective::{Call, Order};
 use super::super::context::MethodContext;
-use super::super::custom::shard::{AgentState, initial};
+use super::super::custom::shard::{AgentState, Queries, initial};
 use super::super::custom::{Chooser, Sight};
 use super::super::error::DriverError;
 use super::super::link::Reach;
-use super::super::shard::{self, Agents, Call, Collected, Numbers, Turn};
+use super::super::shard::{self, Agents, Collected, Numbers, Turn};
 use super::context::VoteContext;
 
 impl<T: Scalar> Agents for VoteContext<T> {
@@ -93,7 +93,6 @@ impl<T: Scalar> Agents for VoteContext<T> {
             turn.silent(turn.leaf(agent, 0));
             return Ok(());
         }
-        let mut log = state.log(kept);
         let mut coins =
             self.base
                 .run
@@ -105,25 +104,21 @@ impl<T: Scalar> Agents for VoteContext<T> {
             (_, Some(_)) => (1, Source::Server),
             (_, None) => (1, Source::Own),
         };
-        let mut leaf = turn.leaf(agent, queries);
-        for _ in 0..queries {
+        let asked = Queries {
+            agent,
+            count: queries,
+            source,
+        };
+        let (leaf, log) = state.query(kept, best, turn, asked, |log| {
             let sight = Sight {
                 ground,
                 agent,
                 round,
-                log: &log,
+                log,
                 broadcast: None,
             };
-            let candidate = self.next(&sight, winner, &mut coins);
-            let y = turn.evaluate(
-                &mut leaf,
-                best,
-                (agent, candidate, state.observations()),
-                source,
-            )?;
-            state.keep(kept, candidate, y);
-            log.push((candidate, y.to_f64()));
-        }
+            Ok(self.next(&sight, winner, &mut coins))
+        })?;
         // An agent votes before it hears whether the budget admits the release.
         if !self.collects(round) {
             turn.silent(leaf);
@@ -142,7 +137,7 @@ impl<T: Scalar> Agents for VoteContext<T> {
             .into_iter()
             .map(T::from_f64)
             .collect();
-        turn.upload(leaf, (agent, round), &ballot)
+        turn.upload(leaf, agent, round, &ballot)
     }
 
     fn collected(collector: Self::Collector<'_>) -> Collected {
