@@ -28,6 +28,7 @@ use crate::prior::publish::{Publication, PublishError, check_publication, noise_
 use crate::prior::{PriorFile, PriorFileError, refuse};
 use crate::search::{SearchError, VALUE_MAX};
 use sordino_core::prior::VALUES_MAX;
+use sordino_core::privacy::SourceKind;
 
 mod rehearsal;
 mod releases;
@@ -69,6 +70,14 @@ pub enum SiteError {
     /// The site's own search.
     #[error(transparent)]
     Search(#[from] Box<SearchError>),
+    /// A stored candidate that the campaign does not have.
+    #[error("the log names candidate {found}; the candidates are 0 to {}", .count - 1)]
+    Candidate {
+        /// What is stored as its index.
+        found: f64,
+        /// How many there are.
+        count: usize,
+    },
     /// A frame before the first or after the last.
     #[error("a frame that does not come after {taken} of {frames} frames")]
     Frame {
@@ -289,12 +298,21 @@ impl Campaign {
 
     /// The file of the first releases; nothing before the first.
     ///
-    /// **Parameters**: `released` M + 1 numbers of each release; `simulated` whether their noise
-    /// can be predicted.
+    /// **Parameters**: `released` M + 1 numbers of each release; `source` of their noise. In a
+    /// rehearsal it is simulated, whatever the caller says.
     ///
     /// **Errors**: [`SiteError::Context`] for numbers that no release can be.
-    pub fn file(&self, released: &[f64], simulated: bool) -> Result<Option<PriorFile>, SiteError> {
-        self.releases.file(released, simulated || self.rehearses)
+    pub fn file(
+        &self,
+        released: &[f64],
+        source: SourceKind,
+    ) -> Result<Option<PriorFile>, SiteError> {
+        let source = if self.rehearses {
+            SourceKind::Simulation
+        } else {
+            source
+        };
+        self.releases.file(released, source)
     }
 }
 

@@ -345,31 +345,31 @@ where
     ///
     /// **Errors**: [`HostError`]; the budget's refusal is not one.
     pub fn open(&mut self) -> Result<bool, HostError> {
-        let event = self.with_server(|server, _| server.event())?;
-        let release = u64::from(self.state.releases());
         let ended = M::ENDS_WHEN_REFUSED && self.state.releases() < self.state.broadcast();
-        let open = match event.map(|event| self.ledger.admits_release(release, &[event])) {
-            _ if ended => false,
-            None | Some(Ok(())) => true,
-            Some(Err(LedgerError::OverBudget { .. })) => false,
-            Some(Err(error)) => return Err(error.into()),
-        };
+        let open = !ended && self.admits_next()?;
         self.sources.renew()?;
         // The last broadcast is over; this one has not taken place yet.
         (self.took_place, self.pool) = (false, None);
-        self.with_server(|server, source| {
-            server
-                .handle(
-                    if open {
-                        ServerInput::Open
-                    } else {
-                        ServerInput::Skip
-                    },
-                    source,
-                )
-                .map(|_| ())
-        })?;
+        let input = if open {
+            ServerInput::Open
+        } else {
+            ServerInput::Skip
+        };
+        self.with_server(|server, source| server.handle(input, source).map(drop))?;
         Ok(open)
+    }
+
+    /// Whether the budget has room for the next release; nothing is spent.
+    fn admits_next(&mut self) -> Result<bool, HostError> {
+        let release = u64::from(self.state.releases());
+        let Some(event) = self.with_server(|server, _| server.event())? else {
+            return Ok(true);
+        };
+        match self.ledger.admits_release(release, &[event]) {
+            Ok(()) => Ok(true),
+            Err(LedgerError::OverBudget { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The recipe by which another thread can draw the noise of the open broadcast; none if

@@ -120,6 +120,8 @@ fn check(rehearsal: &Rehearsal, parameters: usize) -> Result<(), SiteError> {
 
 #[cfg(test)]
 mod tests {
+    use sordino_core::privacy::SourceKind;
+
     use super::*;
     use crate::space::{Goal, SpaceFile};
 
@@ -174,7 +176,7 @@ mod tests {
         let released = vec![0.0; campaign.context().config().contribution_len()];
         assert!(
             campaign
-                .file(&released, false)
+                .file(&released, SourceKind::Secret)
                 .unwrap()
                 .unwrap()
                 .label

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sordino_core::federated::prior::{JointVectors, Plan, Terms};
+use sordino_core::privacy::SourceKind;
 
 use super::SiteError;
 use crate::prior::PriorFile;
@@ -106,7 +107,7 @@ impl Releases {
                 &self.context,
                 &self.noise_multipliers,
                 &learned,
-                false,
+                SourceKind::Secret,
             )?),
         };
         let guide =
@@ -129,13 +130,18 @@ impl Releases {
 
     /// The file of the first releases; nothing before the first.
     ///
-    /// **Parameters**: `simulated` whether their noise can be predicted.
+    /// **Parameters**: `source` of their noise.
     ///
     /// **Errors**: as [`Releases::check`].
-    pub fn file(&self, released: &[f64], simulated: bool) -> Result<Option<PriorFile>, SiteError> {
+    pub fn file(
+        &self,
+        released: &[f64],
+        source: SourceKind,
+    ) -> Result<Option<PriorFile>, SiteError> {
         let mut file = self.known(released)?.file.clone();
-        file.iter_mut()
-            .for_each(|file| file.label.simulated = simulated);
+        if let Some(file) = &mut file {
+            file.label.simulated = source == SourceKind::Simulation;
+        }
         Ok(file)
     }
 

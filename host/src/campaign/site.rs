@@ -98,7 +98,7 @@ impl SiteState {
 
 /// A site at work: what is public, its state and its log, all borrowed.
 ///
-/// **Example**: that of [`Campaign`] in this module's tests, and `sordino join`.
+/// `sordino join` is a program around it.
 pub struct Site<'a> {
     campaign: &'a Campaign,
     state: &'a mut SiteState,
@@ -109,13 +109,14 @@ pub struct Site<'a> {
 
 /// Refuses another number than the one that is expected.
 fn exactly(what: &'static str, found: usize, expected: usize) -> Result<(), SiteError> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(SiteError::Length {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(SiteError::Length {
             what,
             found,
             expected,
-        }),
+        })
     }
 }
 
@@ -123,7 +124,8 @@ impl<'a> Site<'a> {
     /// Joins a state with its log of [`Campaign::log_len`] numbers and M + 1 numbers for what it
     /// contributes.
     ///
-    /// **Errors**: [`SiteError::Length`], for a stored state that no site can have too.
+    /// **Errors**: [`SiteError::Length`] and [`SiteError::Candidate`], for a stored state that no
+    /// site can have too.
     pub fn attach(
         campaign: &'a Campaign,
         state: &'a mut SiteState,
@@ -147,10 +149,9 @@ impl<'a> Site<'a> {
         let named = named.chain(state.pending.map(f64::from));
         for candidate in named {
             if !(candidate >= 0.0 && candidate < count && candidate.fract() == 0.0) {
-                return Err(SiteError::Length {
-                    what: "candidates",
-                    found: candidate as usize,
-                    expected: count as usize,
+                return Err(SiteError::Candidate {
+                    found: candidate,
+                    count: campaign.points.len(),
                 });
             }
         }

@@ -27,9 +27,7 @@ pub struct Spent {
 pub(super) enum Budget {
     /// Sums of ε and δ.
     Sum {
-        epsilon: f64,
-        delta: f64,
-        relation: Option<NeighboringRelation>,
+        spent: Sum,
         epsilon_max: f64,
         delta_max: f64,
     },
@@ -37,6 +35,39 @@ pub(super) enum Budget {
     Renyi(Box<Filter>),
     /// The exact filter of core, for Gaussians on everybody.
     Gaussian(GaussianFilter),
+}
+
+/// The ε and δ of charges, added up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum {
+    epsilon: f64,
+    delta: f64,
+    /// That of the charges; nothing before the first.
+    relation: Option<NeighboringRelation>,
+}
+
+impl Sum {
+    /// With one more event.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`] for an event that is no (ε, δ), is out of range, or
+    /// is of another relation.
+    fn plus(self, event: &Event) -> Result<Sum, LedgerError> {
+        let (epsilon, delta) = loss(event).ok_or(AccountantError::UnsupportedEvent(*event))?;
+        if !event.is_valid() {
+            return Err(AccountantError::InvalidEvent(*event).into());
+        }
+        let now = event.relation();
+        if let Some(before) = self.relation
+            && before != now
+        {
+            return Err(AccountantError::MixedRelations { before, now }.into());
+        }
+        Ok(Sum {
+            epsilon: add_up(self.epsilon, epsilon),
+            delta: add_up(self.delta, delta),
+            relation: Some(now),
+        })
+    }
 }
 
 /// a + b for numbers that are not negative, rounded up; exact where the sum is representable.
@@ -69,28 +100,17 @@ impl Budget {
         let epsilon_max = terms.epsilon_max.unwrap_or(f64::INFINITY);
         match terms.accounting {
             Accounting::Sum => {
-                let mut epsilon = 0.0;
-                let mut delta = 0.0;
-                let mut relation = None;
+                let mut spent = Sum::default();
                 for event in events {
-                    (epsilon, delta, relation) = sum(epsilon, delta, relation, event)?;
+                    spent = spent.plus(event)?;
                 }
                 Ok(Budget::Sum {
-                    epsilon,
-                    delta,
-                    relation,
+                    spent,
                     epsilon_max,
                     delta_max: terms.delta,
                 })
             }
-            Accounting::Renyi => {
-                let mut spent = RdpAccountant::new();
-                for event in events {
-                    spent.compose(event, 1)?;
-                }
-                let filter = judged(Filter::new(epsilon_max, terms.delta), terms.delta)?;
-                Ok(Budget::Renyi(Box::new(filter.resume(spent))))
-            }
+            Accounting::Renyi => Ok(Budget::Renyi(Box::new(renyi(terms, events)?))),
             Accounting::Gaussian => {
                 let mut spent = GaussianAccountant::new();
                 for event in events {
@@ -114,33 +134,27 @@ impl Budget {
         };
         match self {
             Budget::Sum {
-                epsilon,
-                delta,
-                relation,
+                spent,
                 epsilon_max,
                 delta_max,
             } => {
-                let mut after = (*epsilon, *delta, *relation);
+                let mut after = *spent;
                 for event in events {
-                    after = sum(after.0, after.1, after.2, event)?;
+                    after = after.plus(event)?;
                 }
-                let (epsilon, delta, _) = after;
-                if epsilon <= *epsilon_max && delta <= *delta_max {
+                if after.epsilon <= *epsilon_max && after.delta <= *delta_max {
                     return Ok(());
                 }
                 Err(LedgerError::OverBudget {
-                    epsilon,
+                    epsilon: after.epsilon,
                     epsilon_max: *epsilon_max,
-                    delta,
+                    delta: after.delta,
                     delta_max: *delta_max,
                 })
             }
             Budget::Renyi(filter) if rest.is_empty() => judged(filter.admits(last), terms.delta),
-            Budget::Renyi(_) => match Budget::replay(terms, before.chain(rest))? {
-                // Losses only grow: the last event is refused if any is.
-                Budget::Renyi(mut filter) => judged(filter.admits(last), terms.delta),
-                Budget::Sum { .. } | Budget::Gaussian(_) => Ok(()),
-            },
+            // Losses only grow: the last event is refused if any is.
+            Budget::Renyi(_) => judged(renyi(terms, before.chain(rest))?.admits(last), terms.delta),
             Budget::Gaussian(filter) => judged(filter.admits(events), terms.delta),
         }
     }
@@ -158,7 +172,7 @@ impl Budget {
             return Ok(None);
         };
         match self {
-            Budget::Sum { epsilon, .. } => Ok(Some((most - epsilon).max(0.0))),
+            Budget::Sum { spent, .. } => Ok(Some((most - spent.epsilon).max(0.0))),
             Budget::Renyi(_) => Ok(None),
             Budget::Gaussian(_) => {
                 let all = weight(analytic::noise_multiplier(most, terms.delta)?);
@@ -181,14 +195,7 @@ impl Budget {
     pub fn charge(&mut self, events: &[Event]) -> Result<(), LedgerError> {
         for event in events {
             match self {
-                Budget::Sum {
-                    epsilon,
-                    delta,
-                    relation,
-                    ..
-                } => {
-                    (*epsilon, *delta, *relation) = sum(*epsilon, *delta, *relation, event)?;
-                }
+                Budget::Sum { spent, .. } => *spent = spent.plus(event)?,
                 Budget::Renyi(filter) => {
                     let delta = filter.delta();
                     judged(filter.charge(event), delta)?;
@@ -205,7 +212,7 @@ impl Budget {
     /// The guarantee (ε, δ) that all charges so far have spent.
     pub fn spent(&self) -> Result<(f64, f64), LedgerError> {
         match self {
-            Budget::Sum { epsilon, delta, .. } => Ok((*epsilon, *delta)),
+            Budget::Sum { spent, .. } => Ok((spent.epsilon, spent.delta)),
             Budget::Renyi(filter) => {
                 let spent = filter.spent()?;
                 Ok((spent.epsilon, spent.delta))
@@ -223,25 +230,18 @@ fn weight(noise_multiplier: f64) -> f64 {
     (noise_multiplier * noise_multiplier).recip()
 }
 
-type Sums = (f64, f64, Option<NeighboringRelation>);
-
-fn sum(
-    epsilon: f64,
-    delta: f64,
-    relation: Option<NeighboringRelation>,
-    event: &Event,
-) -> Result<Sums, LedgerError> {
-    let (more, delta_more) = loss(event).ok_or(AccountantError::UnsupportedEvent(*event))?;
-    if !event.is_valid() {
-        return Err(AccountantError::InvalidEvent(*event).into());
+/// A filter of these terms after these events, all of which count.
+fn renyi<'e>(
+    terms: &Terms,
+    events: impl Iterator<Item = &'e Event>,
+) -> Result<Filter, LedgerError> {
+    let epsilon_max = terms.epsilon_max.unwrap_or(f64::INFINITY);
+    let mut spent = RdpAccountant::new();
+    for event in events {
+        spent.compose(event, 1)?;
     }
-    let now = event.relation();
-    match relation {
-        Some(before) if before != now => {
-            Err(AccountantError::MixedRelations { before, now }.into())
-        }
-        _ => Ok((add_up(epsilon, more), add_up(delta, delta_more), Some(now))),
-    }
+    let filter = judged(Filter::new(epsilon_max, terms.delta), terms.delta)?;
+    Ok(filter.resume(spent))
 }
 
 fn judged<T>(result: Result<T, BudgetError>, delta: f64) -> Result<T, LedgerError> {

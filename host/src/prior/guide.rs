@@ -290,7 +290,8 @@ impl Guide {
         told: &[(&[f64], f64)],
         points: &[Vec<f64>],
         moments: Option<&[f64]>,
-        (seed, own): (u32, Option<&mut OwnModel<f64, Vec<f64>>>),
+        seed: u32,
+        own: Option<&mut OwnModel<f64, Vec<f64>>>,
     ) -> Result<usize, GuideError> {
         let chosen = self.newcomer(told, (points, moments), (seed, WIDTH), |search| match own {
             Some(own) => own.suggest(search).map_err(GuideError::Own),

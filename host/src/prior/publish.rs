@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
 use sordino_core::federated::prior::{Plan, PriorError, Terms, shares, total_mu};
 use sordino_core::privacy::accountant::AccountantError;
-use sordino_core::privacy::{NeighboringRelation, NoiseSource};
+use sordino_core::privacy::{NeighboringRelation, NoiseSource, SourceKind};
 use sordino_core::space::Space as CoreSpace;
 
 use super::context::{Context, ContextError, Contributor, Learned};
@@ -452,8 +452,13 @@ impl Prepared {
             .copied()
             .collect();
         let learned = context.replayed(plan, &released)?;
-        let simulated = host.kind() == sordino_core::privacy::SourceKind::Simulation;
-        let file = file(&self.publication, context, multipliers, &learned, simulated)?;
+        let file = file(
+            &self.publication,
+            context,
+            multipliers,
+            &learned,
+            host.kind(),
+        )?;
         Ok(Published {
             file,
             releases,
@@ -543,8 +548,13 @@ pub fn size(
 ) -> Result<usize, PublishError> {
     let config = context.config();
     let m = config.features();
-    let learned = (config.parameters().noise_variance, 0.0);
-    let mut label = label(publication, context, multipliers, learned, false)?;
+    let mut label = label(
+        publication,
+        context,
+        multipliers,
+        Said::PLACEHOLDER,
+        SourceKind::Secret,
+    )?;
     label.ledger = Some("0".repeat(64));
     let covariance = vec![0.0; m * (m + 1) / 2];
     let landmarks = narrow(context.landmarks());
@@ -561,13 +571,16 @@ pub fn file(
     context: &Context,
     multipliers: &[f64],
     learned: &Learned,
-    simulated: bool,
+    source: SourceKind,
 ) -> Result<PriorFile, PublishError> {
     let m = context.config().features();
     let posterior = &learned.posterior;
     let made = &multipliers[..multipliers.len().min(learned.releases as usize)];
-    let of_releases = (posterior.heterogeneity(), learned.self_test);
-    let label = label(publication, context, made, of_releases, simulated)?;
+    let said = Said {
+        heterogeneity: posterior.heterogeneity(),
+        self_test: learned.self_test,
+    };
+    let label = label(publication, context, made, said, source)?;
     let rows = posterior.covariance().chunks_exact(m);
     let covariance = rows.enumerate().flat_map(|(i, row)| narrow(&row[..=i]));
     let landmarks = narrow(context.landmarks());
@@ -579,13 +592,27 @@ pub fn file(
     )?)
 }
 
-/// The label of a file of these releases, with the heterogeneity and the self-test that they say.
+/// What releases say of their contributors, beside the posterior.
+struct Said {
+    heterogeneity: f64,
+    self_test: f64,
+}
+
+impl Said {
+    /// For a label whose length alone counts: no release was made.
+    const PLACEHOLDER: Said = Said {
+        heterogeneity: 0.01,
+        self_test: 0.0,
+    };
+}
+
+/// The label of a file of these releases.
 fn label(
     publication: &Publication,
     context: &Context,
     made: &[f64],
-    (heterogeneity, self_test): (f64, f64),
-    simulated: bool,
+    said: Said,
+    source: SourceKind,
 ) -> Result<Label, PublishError> {
     let config = context.config();
     let (exact, replace_epsilon) = cost(made, publication.delta)?;
@@ -599,8 +626,8 @@ fn label(
         kernel: KERNEL.into(),
         lengthscale: context.lengthscale() as f32,
         noise_fraction: config.parameters().noise_variance,
-        heterogeneity,
-        self_test: self_test.clamp(-SELF_TEST_MAX, SELF_TEST_MAX),
+        heterogeneity: said.heterogeneity,
+        self_test: said.self_test.clamp(-SELF_TEST_MAX, SELF_TEST_MAX),
         contributors: config.parameters().agents,
         releases: made.len() as u32,
         noise_multipliers: made.to_vec(),
@@ -610,7 +637,7 @@ fn label(
         neighboring_relation: NeighboringRelation::ReplaceSpecial.to_string(),
         accountant: ACCOUNTANT.into(),
         trust: config.parameters().trust,
-        simulated,
+        simulated: source == SourceKind::Simulation,
         dataset: publication.dataset.clone(),
         by: publication.by.clone(),
         note: publication.note.clone(),

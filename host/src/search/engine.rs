@@ -52,6 +52,31 @@ pub fn initial_points(parameters: usize) -> u32 {
     2 * parameters as u32 + 2
 }
 
+/// The point that `choose` names of those that are not known, from their moments if there are any;
+/// nothing if all are known.
+fn fresh_of(
+    points: &[Vec<f64>],
+    moments: Option<&[f64]>,
+    known: &[Known],
+    choose: impl FnOnce(&[Vec<f64>], Option<&[f64]>) -> Result<usize, SearchError>,
+) -> Result<Option<Vec<f64>>, SearchError> {
+    let places: Vec<usize> = (0..points.len())
+        .filter(|place| !known.iter().any(|(known, _)| *known == points[*place]))
+        .collect();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let mut fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
+    let moments: Option<Vec<f64>> = moments.map(|moments| {
+        places
+            .iter()
+            .flat_map(|p| [moments[2 * p], moments[2 * p + 1]])
+            .collect()
+    });
+    let place = choose(&fresh, moments.as_deref())?;
+    Ok(Some(fresh.swap_remove(place)))
+}
+
 /// The optimizer before the first value.
 fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, OptimizerError> {
     let settings = Settings {
@@ -208,7 +233,7 @@ impl Engine {
             let is_own = self.told.len() >= own_model_from(self.space.searched().count());
             let mut own = is_own.then(|| guide.own_model(&known, seed)).transpose()?;
             return self.best_fresh(&known, given, guide, |points, moments| {
-                Ok(guide.choose(&known, points, moments, (seed, own.as_mut()))?)
+                Ok(guide.choose(&known, points, moments, seed, own.as_mut())?)
             });
         }
         let number = believer.told();
@@ -260,36 +285,19 @@ impl Engine {
         guide: &Guide,
         mut choose: impl FnMut(&[Vec<f64>], Option<&[f64]>) -> Result<usize, SearchError>,
     ) -> Result<Vec<f64>, SearchError> {
-        let mut choose = |points: &[Vec<f64>],
-                          moments: Option<&[f64]>|
-         -> Result<Option<Vec<f64>>, SearchError> {
-            let places: Vec<usize> = (0..points.len())
-                .filter(|place| !known.iter().any(|(known, _)| *known == points[*place]))
-                .collect();
-            if places.is_empty() {
-                return Ok(None);
-            }
-            let fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
-            let moments: Option<Vec<f64>> = moments.map(|moments| {
-                places
-                    .iter()
-                    .flat_map(|p| [moments[2 * p], moments[2 * p + 1]])
-                    .collect()
-            });
-            let place = choose(&fresh, moments.as_deref())?;
-            Ok(Some(points[places[place]].clone()))
-        };
         if let Some(list) = &self.candidates {
             let moments = guide.moments_of(list)?;
-            return Ok(choose(list, Some(&moments))?.unwrap_or_else(|| list[0].clone()));
+            let best = fresh_of(list, Some(&moments), known, &mut choose)?;
+            return Ok(best.unwrap_or_else(|| list[0].clone()));
         }
         let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(index, given)).collect();
-        let Some(best) = choose(&pool, None)? else {
+        let Some(best) = fresh_of(&pool, None, known, &mut choose)? else {
             return Ok(self.filling(0, given));
         };
         let number = known.len() as u32;
         self.refined(best, number, |points| {
-            Ok(choose(points, None)?.unwrap_or_else(|| points[0].clone()))
+            let best = fresh_of(points, None, known, &mut choose)?;
+            Ok(best.unwrap_or_else(|| points[0].clone()))
         })
     }
 

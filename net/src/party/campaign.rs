@@ -7,6 +7,7 @@ use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::federated::shares::Trust;
+use sordino_core::privacy::SourceKind;
 use sordino_core::random::RunSeed;
 use sordino_host::campaign::{Campaign, Site, SiteError, SiteState};
 use sordino_host::prior::PriorFile;
@@ -148,7 +149,7 @@ impl Party<f64> for CampaignParty {
     }
 
     fn file(&self, released: &[f64]) -> Result<Option<PriorFile>, PartyError> {
-        Ok(self.campaign.file(released, false)?)
+        Ok(self.campaign.file(released, SourceKind::Secret)?)
     }
 
     fn opening(&self, released: &[f64]) -> Result<Option<Vec<f64>>, PartyError> {

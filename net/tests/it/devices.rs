@@ -445,7 +445,10 @@ pub fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 6] {
         frame(Kind::Broadcast, 2, &sums),
     ];
     let numbers = campaign
-        .file(&[&sums[..], &sums].concat(), true)
+        .file(
+            &[&sums[..], &sums].concat(),
+            sordino_core::privacy::SourceKind::Simulation,
+        )
         .unwrap()
         .unwrap()
         .numbers();

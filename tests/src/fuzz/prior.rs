@@ -95,7 +95,7 @@ fn read(bytes: &[u8]) -> Result<(), Refusal> {
         return broken("a belief that is none");
     }
     let known = [(points[0].as_slice(), 1.0), (points[1].as_slice(), 2.0)];
-    match guide.choose(&known, &points, None, (3, None)) {
+    match guide.choose(&known, &points, None, 3, None) {
         Ok(chosen) if chosen < points.len() => Ok(()),
         Ok(_) => broken("a choice that is none of the list"),
         Err(error) => Err(line(error)),

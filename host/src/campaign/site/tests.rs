@@ -2,6 +2,7 @@
 
 use sordino_core::federated::ServerError;
 use sordino_core::federated::prior::{CampaignProtocol, Plan};
+use sordino_core::privacy::SourceKind;
 
 use super::super::EVALUATIONS_MAX;
 use super::*;
@@ -150,7 +151,10 @@ fn sites_make_the_file_of_one_party_with_all_values_and_go_on_with_it() {
     let campaign = Campaign::new(publication(30.0), AGENTS).unwrap();
     let mut all = sites();
     let released = run(&campaign, &mut all, 5);
-    let file = campaign.file(&released, true).unwrap().unwrap();
+    let file = campaign
+        .file(&released, SourceKind::Simulation)
+        .unwrap()
+        .unwrap();
     let study = |kept: &Kept| Study {
         name: kept.state.agent.to_string(),
         values: kept.log[..20]
@@ -194,7 +198,7 @@ fn a_release_less_is_a_file_of_one_and_none_is_a_search_alone() {
     let campaign = Campaign::new(publication(5.0), AGENTS).unwrap();
     let released = run(&campaign, &mut sites(), 6);
     let one = campaign
-        .file(&released[..released.len() / 2], false)
+        .file(&released[..released.len() / 2], SourceKind::Secret)
         .unwrap()
         .unwrap();
     assert_eq!(
@@ -210,10 +214,12 @@ fn a_release_less_is_a_file_of_one_and_none_is_a_search_alone() {
         "one of two releases costs less: {}",
         one.label.epsilon
     );
-    assert!(campaign.file(&[], false).unwrap().is_none());
+    assert!(campaign.file(&[], SourceKind::Secret).unwrap().is_none());
     assert!(
-        campaign.file(&released[..7], false).is_err()
-            && campaign.file(&released.repeat(2), false).is_err()
+        campaign.file(&released[..7], SourceKind::Secret).is_err()
+            && campaign
+                .file(&released.repeat(2), SourceKind::Secret)
+                .is_err()
     );
     // Without a release a site searches alone, to its end.
     let mut alone = sites().remove(3);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use sordino_core::federated::{ServerError, ServerPhase, ServerState};
 use sordino_core::math::Scalar;
+use sordino_core::privacy::SourceKind;
 use sordino_experiment::progress::Stage;
 use sordino_experiment::record::Left;
 use sordino_host::ledger::Ledger;
@@ -136,7 +137,10 @@ impl<T: Scalar> Federated for CampaignContext<T> {
         server: &Server<T>,
         _: &[f64],
     ) -> Result<Option<Result<Left, String>>, DriverError> {
-        let file = match self.releases().file(&server.released, true) {
+        let file = match self
+            .releases()
+            .file(&server.released, SourceKind::Simulation)
+        {
             Ok(Some(file)) => Ok(file),
             Ok(None) => Err("no release took place".to_owned()),
             Err(error) => Err(format!(
