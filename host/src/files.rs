@@ -103,6 +103,19 @@ pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
     }
 }
 
+/// The folder in which a path stands; `.` for a name alone.
+///
+/// ```
+/// use std::path::Path;
+/// assert_eq!(sordino_host::files::folder_of(Path::new("a/b")), Path::new("a"));
+/// assert_eq!(sordino_host::files::folder_of(Path::new("b")), Path::new("."));
+/// ```
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
 /// Refuses a path at which this process may make no file, by the nearest folder above it that is
 /// there. Nothing is made; what is made afterwards may still fail.
 ///
@@ -110,10 +123,7 @@ pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
 pub fn may_be_made(path: &Path) -> Result<(), FileError> {
     let mut folder = path;
     loop {
-        folder = match folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        folder = folder_of(folder);
         match fs::metadata(folder) {
             Ok(found) if found.is_dir() => break,
             Ok(_) => return Err(io_at(folder)(io::ErrorKind::NotADirectory.into())),
@@ -400,10 +410,7 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn sync_folder(path: &Path) -> Result<(), FileError> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(io_at(folder))

@@ -17,7 +17,7 @@ use ring::signature::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{FileError, create_privately, io_at, may_be_made, read_bounded};
+use crate::files::{FileError, create_privately, folder_of, io_at, may_be_made, read_bounded};
 use crate::hex::{from_hex, hex};
 
 /// What a SubjectPublicKeyInfo of a key on P-256 begins with, in DER; a point follows (RFC 5480).
@@ -170,11 +170,7 @@ impl SigningKey {
     pub fn find(path: &Path) -> Result<Option<Self>, KeyError> {
         let Some(bytes) = found(path, KEY_BYTES_MAX)? else {
             // No folder is made for a key.
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            let is_there = folder.unwrap_or(Path::new(".")).metadata();
-            is_there.map_err(io_at(path))?;
+            folder_of(path).metadata().map_err(io_at(path))?;
             may_be_made(path)?;
             return Ok(None);
         };

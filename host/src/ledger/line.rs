@@ -79,7 +79,7 @@ impl Chain {
     }
 
     pub(super) fn hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        crate::hex::hex(&self.0)
     }
 }
 

@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::LedgerError;
-use crate::files::{self, LOCK_WAIT, io_at, open_regular, read_all, sync_folder, with_suffix};
+use crate::files::{
+    self, LOCK_WAIT, folder_of, io_at, open_regular, read_all, sync_folder, with_suffix,
+};
 
 /// Ledgers are read up to this length.
 pub(super) const BYTES_MAX: u64 = 256 << 20;
@@ -51,10 +53,7 @@ pub(super) fn resolved(path: &Path) -> Result<PathBuf, LedgerError> {
     match fs::canonicalize(path) {
         Ok(path) => Ok(path),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
+            let folder = folder_of(path);
             let folder = fs::canonicalize(folder).map_err(io_at(folder))?;
             Ok(path
                 .file_name()

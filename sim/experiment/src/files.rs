@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+pub use sordino_host::files::folder_of;
 use sordino_host::files::{self, LOCK_WAIT};
 
 /// Name of the file in a folder that a process locks while it writes into the folder.
@@ -145,7 +146,6 @@ impl Drop for FolderLock {
 }
 
 /// True if the open file is the one that is found at the path.
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     let own = file.metadata()?;
@@ -154,12 +154,6 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Always true: an open file cannot be removed there.
-#[cfg(not(unix))]
-fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 
 use std::fmt::{self, Display, Write};
 
+use sordino_host::text::is_unseen;
+
+pub use sordino_host::hex::from_hex;
 pub use sordino_host::text::{chain, significant, significant_down, significant_up};
 
 /// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise`
@@ -33,7 +36,7 @@ pub fn percent_at_most(share: f64) -> String {
 /// The longest quotation, in characters.
 const LENGTH_MAX: usize = 120;
 
-/// Displays a text with control characters written as escapes, cut after `LENGTH_MAX` characters.
+/// Displays a text with what is not seen written as escapes (controls, line ends, directions), cut after `LENGTH_MAX` characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -43,8 +46,7 @@ impl Display for Quoted<'_> {
             if i == LENGTH_MAX {
                 return f.write_char('…');
             }
-            // Line and paragraph separators end a line, too.
-            if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            if is_unseen(c) {
                 write!(f, "{}", c.escape_default())?;
             } else {
                 f.write_char(c)?;
@@ -128,6 +130,8 @@ mod tests {
     #[test]
     fn one_line_of_bounded_length() {
         assert_eq!(Quoted("a\n\u{0}ä").to_string(), "a\\n\\u{0}ä");
+        // What turns the direction of a terminal's text would hide what stands behind it.
+        assert_eq!(Quoted("a\u{202e}b").to_string(), "a\\u{202e}b");
         assert_eq!(
             Quoted(&"x".repeat(500)).to_string().chars().count(),
             LENGTH_MAX + 1

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::files::{FolderLock, LockError, write_atomically, write_durably};
+use sordino_experiment::files::{
+    FolderLock, LockError, folder_of, write_atomically, write_durably,
+};
 use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::record::Record;
 
@@ -64,15 +66,11 @@ pub struct RunFolder {
 impl RunFolder {
     /// Makes the folder at this path, which must be free.
     pub fn create(path: &Path) -> Result<Self, FolderError> {
-        if let Some(parent) = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
-            std::fs::create_dir_all(parent).map_err(|error| FolderError::Io {
-                path: parent.to_owned(),
-                error,
-            })?;
-        }
+        let parent = folder_of(path);
+        std::fs::create_dir_all(parent).map_err(|error| FolderError::Io {
+            path: parent.to_owned(),
+            error,
+        })?;
         std::fs::create_dir(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
             _ => FolderError::Io {

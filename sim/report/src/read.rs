@@ -14,6 +14,7 @@ use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::metrics::{Statistics, summarize};
 use sordino_experiment::record::{MethodRun, Record, Summary};
 use sordino_experiment::scenario::{MethodName, Scenario};
+use sordino_experiment::text::from_hex;
 use sordino_experiment::world::fault::FaultCounts;
 
 /// Format of `transcript.jsonl`: the version of the digests in it.
@@ -252,20 +253,9 @@ pub fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
 
 /// The digest that a line of a transcript states.
 fn stated_digest(path: &Path, line: u64, text: &str) -> Result<Digest, ReadError> {
-    hexadecimal(text)
+    from_hex(text)
+        .map(Digest)
         .ok_or_else(|| ReadError::line(path, line, format!("`{text}` is not a digest")))
-}
-
-fn hexadecimal(text: &str) -> Option<Digest> {
-    let bytes = text.as_bytes();
-    let mut digest = [0; 32];
-    if bytes.len() != 64 {
-        return None;
-    }
-    for (out, pair) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
-        *out = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(Digest(digest))
 }
 
 fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), ReadError> {

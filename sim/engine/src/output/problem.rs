@@ -133,7 +133,7 @@ impl Source {
 }
 
 /// C = 10^(4u − 2), γ = 10^(4v − 3).
-fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
+fn cost_and_gamma_logarithmic(point: &[f64]) -> (f64, f64) {
     (
         power_of_ten(4.0 * point[0] - 2.0),
         power_of_ten(4.0 * point[1] - 3.0),
@@ -152,7 +152,10 @@ fn wines(wine: &WineTuning, points: &[f64], run: RunSeed) -> Problem {
         order.swap(i, stream.below(i as u32 + 1) as usize);
     }
     let (train, test) = order.split_at(wine.training_records as usize);
-    let candidates: Vec<(f64, f64)> = points.chunks_exact(2).map(cost_and_gamma).collect();
+    let candidates: Vec<(f64, f64)> = points
+        .chunks_exact(2)
+        .map(cost_and_gamma_logarithmic)
+        .collect();
     let sums = tuning::correct(&winequality::task(train, test), &candidates);
     let records = test.len() as f64;
     Problem {

@@ -192,16 +192,7 @@ impl Journal {
     }
 
     fn check(folder: &Path, scenario: &str) -> Result<(), JournalError> {
-        let path = Self::scenario_file(folder);
-        match read_to_string_bounded(&path, SCENARIO_BYTES_MAX) {
-            Ok(there) => same(folder, &there, scenario),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(JournalError::NothingToResume {
-                    path: folder.to_owned(),
-                })
-            }
-            Err(error) => Err(JournalError::Io { path, error }),
-        }
+        same(folder, &Self::scenario(folder)?, scenario)
     }
 
     fn open(run_folder: &Path, folder: PathBuf, head: Digest) -> Result<Self, JournalError> {

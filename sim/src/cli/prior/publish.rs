@@ -8,7 +8,7 @@ use serde_json::json;
 use sordino_experiment::progress::log::note;
 use sordino_experiment::text::significant_up;
 use sordino_host::day::Day;
-use sordino_host::files::{create, read_text, with_suffix};
+use sordino_host::files::{create, folder_of, read_text, with_suffix};
 use sordino_host::ledger::{Accounting, Terms};
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
@@ -231,15 +231,10 @@ fn new_file(arguments: &Arguments) -> Result<(), String> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(format!("{}: exists already", path.display()));
     }
-    match path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        Some(folder) if !folder.is_dir() => {
-            Err(format!("{}: not in a folder that exists", path.display()))
-        }
-        _ => Ok(()),
+    if !folder_of(path).is_dir() {
+        return Err(format!("{}: not in a folder that exists", path.display()));
     }
+    Ok(())
 }
 
 fn publication(

@@ -18,7 +18,7 @@ use sordino_core::output::{Publisher, PublisherState};
 use sordino_core::privacy::{Event, Ledger as _, NoiseSource};
 use sordino_host::day::Day;
 use sordino_host::entropy;
-use sordino_host::files::read_text;
+use sordino_host::files::{folder_of, read_text};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::space::{BYTES_MAX, Goal};
 use sordino_host::tune::command::Failure;
@@ -187,10 +187,7 @@ fn check_out(arguments: &Arguments) -> Result<(), CliError> {
             path.display()
         )));
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    if path.file_name().is_none() || folder.is_some_and(|folder| !folder.is_dir()) {
+    if path.file_name().is_none() || !folder_of(path).is_dir() {
         return Err(CliError::input(format!(
             "{}: not a file in a folder that exists; nothing was run",
             path.display()
