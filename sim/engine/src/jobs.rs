@@ -72,7 +72,9 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
             return Err(ModelError::Interrupted);
         }
         let result = work(job)?;
-        journal.map_or(Ok(()), |journal| journal.finish(&part, &result))?;
+        if let Some(journal) = journal {
+            journal.finish(&part, &result)?;
+        }
         progress.job(&format!("run {}, {name}", run + 1));
         Ok(Some(result))
     };

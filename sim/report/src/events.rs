@@ -33,7 +33,9 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
             "{count} Gaussian release of multiplier {z}, of one vote of each agent{rest}"
         ));
     }
-    if let Some(prior) = scenario.prior.as_ref().filter(|_| method.is_campaign()) {
+    if let Some(prior) = scenario.prior.as_ref()
+        && method.is_campaign()
+    {
         let made = prior
             .campaign
             .get(..releases as usize)

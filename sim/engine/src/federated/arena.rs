@@ -169,7 +169,9 @@ impl<T: Scalar, S: State> Arena<T, S> {
             best: vec![f64::NEG_INFINITY; count],
             late: Vec::new(),
         };
-        snapshot.map_or(Ok(()), |snapshot| arena.restore(agents, snapshot))?;
+        if let Some(snapshot) = snapshot {
+            arena.restore(agents, snapshot)?;
+        }
         Ok(arena)
     }
 

@@ -160,7 +160,9 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
             ));
             continue;
         }
-        if let Some(prior) = of.prior.as_ref().filter(|_| group[0].is_campaign()) {
+        if let Some(prior) = of.prior.as_ref()
+            && group[0].is_campaign()
+        {
             said.push(format!(
                 "With {names}: {} releases, before the first question. Every agent enters each of them with what its initial points \
                  say, standardised by the agent; its joint vector is clipped to a norm that follows from earlier releases alone, and \
@@ -262,7 +264,9 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
         .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
     {
         let own = scenario.of(method).privacy.max_epsilon;
-        if let Some(most) = own.filter(|_| own != p.max_epsilon) {
+        if let Some(most) = own
+            && own != p.max_epsilon
+        {
             said.push(format!(
                 "With {method}: one that would lead beyond ε = {most}."
             ));

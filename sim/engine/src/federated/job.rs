@@ -289,7 +289,9 @@ impl<'j, T: Scalar> Job<'j, T> {
             let context = CustomContext::new(scenario, method, run, custom, self.workspace_bytes)?;
             return Ok(Context::Custom(Arc::new(context)));
         }
-        if let Some(numbers) = prior.as_ref().filter(|_| method.is_prior()) {
+        if let Some(numbers) = prior.as_ref()
+            && method.is_prior()
+        {
             let shared = shared.clone();
             let numbers = numbers.clone();
             let context =

@@ -118,7 +118,9 @@ impl Recorder {
             Aggregation::Private { .. }
         );
         let private = draws || method.method.is_vote();
-        if let Some((_, counters)) = released.filter(|_| private) {
+        if let Some((_, counters)) = released
+            && private
+        {
             self.0.releases += 1;
             self.0.selected.push(counters.selected);
             self.0.clipped.push(counters.clipped);

@@ -208,7 +208,10 @@ where
         }
         let stop = around.ends_early();
         let last = round == parameters.rounds;
-        if let Some(journal) = around.journal.filter(|_| !last && (stop || pace.is_due())) {
+        if let Some(journal) = around.journal
+            && !last
+            && (stop || pace.is_due())
+        {
             tell(Stage::Checkpoint);
             let agents = collective.snapshot().await?;
             let state = Saved {

@@ -106,7 +106,9 @@ pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>,
             let admissible = "a name that no other method has".to_owned();
             return Err(refused(&path, "name", name, admissible));
         }
-        if let Some(digest) = digest.as_ref().filter(|_| base.name() != CUSTOM) {
+        if let Some(digest) = digest.as_ref()
+            && base.name() != CUSTOM
+        {
             let admissible = format!("no such key beside the base {base}");
             return Err(refused(&path, "digest", digest, admissible));
         }

@@ -146,7 +146,9 @@ pub fn execute_on(
         let begun = part::begin_run(path, arguments.resume, part, &*model, data)?;
         return super::parts::run("run", part, path, begun, &options, arguments.format);
     }
-    arguments.out.as_deref().map_or(Ok(()), mark::whole)?;
+    if let Some(path) = &arguments.out {
+        mark::whole(path)?;
+    }
     options.hub = hub(&*model, &options)?;
     let place = match &arguments.out {
         Some(path) if arguments.resume => execute::begin_or_resume(path, &*model, data)?,
