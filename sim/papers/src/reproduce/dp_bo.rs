@@ -134,18 +134,15 @@ impl Setting {
         let mut state = TunerState::new();
         let mut log = vec![0.0; log_len(self.rounds)];
         let mut workspace = vec![0.0; workspace_len(POINTS as u32, self.rounds)];
-        let state = &mut state;
-        let log = &mut log;
-        let rounds = self.rounds;
         let mut tuner = Tuner::attach(
             kernel,
             variance,
             &points,
             1,
-            rounds,
+            self.rounds,
             DELTA,
-            state,
-            log,
+            &mut state,
+            &mut log,
             &mut workspace,
         )
         .map_err(ReproduceError::new)?;
@@ -176,6 +173,9 @@ fn allowed(n: f64) -> f64 {
     p + 3.0 * (p * (1.0 - p) / n).sqrt()
 }
 
+/// The ε at which the candidate of Algorithm 1 is held against a uniform draw.
+const EPSILONS: [f64; 4] = [1.0, 10.0, 100.0, 256.0];
+
 /// The measurements of one run of one setting.
 struct Measured {
     /// sup |μ − μ′| over candidates.
@@ -186,8 +186,10 @@ struct Measured {
     candidate_missed: f64,
     /// Whether one release misses Theorem 4's bound at ε = 1.
     value_missed: bool,
-    /// Expected regret of λ̃ at ε = 1, 10, 100, 256, then of a uniform draw.
-    regrets: [f64; 5],
+    /// Expected regret of λ̃ at each of [`EPSILONS`].
+    regrets: [f64; EPSILONS.len()],
+    /// Expected regret of a uniform draw.
+    uniform_regret: f64,
 }
 
 fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, ReproduceError> {
@@ -208,9 +210,9 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
         .fold(0.0, f64::max);
     let mut p = vec![0.0; POINTS];
     let top = maximum(&f);
-    let mut regrets = [0.0; 5];
+    let mut regrets = [0.0; EPSILONS.len()];
     let template = setting.mechanism(100.0)?;
-    for (regret, epsilon) in regrets.iter_mut().zip([1.0, 10.0, 100.0, 256.0]) {
+    for (regret, epsilon) in regrets.iter_mut().zip(EPSILONS) {
         NoisyTuning {
             epsilon: epsilon_of(epsilon)?,
             ..*template
@@ -218,7 +220,7 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
         .probabilities(&mean, &mut p);
         *regret = p.iter().zip(&f).map(|(p, f)| p * (top - f)).sum();
     }
-    regrets[4] = f.iter().map(|f| (top - f) / POINTS as f64).sum();
+    let uniform_regret = f.iter().map(|f| (top - f) / POINTS as f64).sum();
     template.probabilities(&mean, &mut p);
     let floor = maximum(&mean) - template.candidate_gap(TAIL);
     let candidate_missed = mean
@@ -245,6 +247,7 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
         candidate_missed,
         value_missed,
         regrets,
+        uniform_regret,
     })
 }
 
@@ -317,40 +320,38 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 
 /// The ε from which the candidate is better than a uniform draw.
 fn usefulness(measured: &[Measured], outcome: &mut Outcome) {
-    let mean =
-        |i: usize| measured.iter().map(|m| m.regrets[i]).sum::<f64>() / measured.len() as f64;
-    let uniform = mean(4);
+    let mean = |regret: &dyn Fn(&Measured) -> f64| {
+        measured.iter().map(regret).sum::<f64>() / measured.len() as f64
+    };
+    let uniform = mean(&|m| m.uniform_regret);
+    let [at_1, at_10, at_100, at_256] = std::array::from_fn(|place| mean(&|m| m.regrets[place]));
     outcome.bands.push(Band::within(
         "regret of λ̃ over a uniform draw's, ε = 1",
-        mean(0) / uniform,
+        at_1 / uniform,
         0.9,
         1.0,
     ));
     outcome.bands.push(Band::within(
         "regret of λ̃ over a uniform draw's, ε = 10",
-        mean(1) / uniform,
+        at_10 / uniform,
         0.6,
         0.95,
     ));
     outcome.bands.push(Band::within(
         "regret of λ̃ over a uniform draw's, ε = 100",
-        mean(2) / uniform,
+        at_100 / uniform,
         0.05,
         0.4,
     ));
     outcome.bands.push(Band::below(
         "regret of λ̃ over a uniform draw's, ε = 256",
-        mean(3) / uniform,
+        at_256 / uniform,
         0.2,
     ));
     outcome.remarks.push(format!(
-        "Algorithm 1 chooses nearly at random at the epsilon people use: expected regret {:.2} at epsilon 1, {:.2} at \
-         10, {:.2} at 100, {:.2} at 256, against {uniform:.2} of a uniform draw. Its sensitivity does not fall with T or \
-         with more data.",
-        mean(0),
-        mean(1),
-        mean(2),
-        mean(3)
+        "Algorithm 1 chooses nearly at random at the epsilon people use: expected regret {at_1:.2} at epsilon 1, {at_10:.2} at \
+         10, {at_100:.2} at 100, {at_256:.2} at 256, against {uniform:.2} of a uniform draw. Its sensitivity does not fall with T or \
+         with more data."
     ));
 }
 

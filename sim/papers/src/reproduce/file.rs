@@ -13,6 +13,7 @@
 //! votes.
 
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::thread;
 
 use sordino_experiment::benchmark::Measured;
@@ -60,13 +61,15 @@ const CONTRIBUTORS: usize = 66;
 struct Expected {
     epsilon: f64,
     /// Newcomers with the file.
-    file: (f64, f64),
+    file: RangeInclusive<f64>,
     /// What the file is expected ahead of, pair by pair.
     ahead_of: &'static [Rival],
-    /// The most with a file of noise, and with a permuted one.
-    worthless: (f64, f64),
+    /// The most with a file of noise.
+    noise_max: f64,
+    /// The most with a file of contributors whose values are permuted.
+    permuted_max: f64,
     /// Contributors who go on with the file.
-    contributors: (f64, f64),
+    contributors: RangeInclusive<f64>,
 }
 
 /// What newcomers with the file are compared with.
@@ -81,17 +84,19 @@ const BOTH: &[Rival] = &[Rival::Alone, Rival::With(Origin::Votes)];
 fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let first = Expected {
         epsilon: 1.0,
-        file: (0.15, 0.35),
+        file: 0.15..=0.35,
         ahead_of: BOTH,
-        worthless: (1.3, 1.05),
-        contributors: (0.4, 0.7),
+        noise_max: 1.3,
+        permuted_max: 1.05,
+        contributors: 0.4..=0.7,
     };
     let quarter = Expected {
         epsilon: 0.25,
-        file: (0.2, 0.6),
+        file: 0.2..=0.6,
         ahead_of: BOTH,
-        worthless: (1.4, 1.15),
-        contributors: (0.5, 1.0),
+        noise_max: 1.4,
+        permuted_max: 1.15,
+        contributors: 0.5..=1.0,
     };
     measured(Measured::Employment, options, runs, &[first, quarter])
 }
@@ -99,17 +104,19 @@ fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let first = Expected {
         epsilon: 1.0,
-        file: (0.25, 0.45),
+        file: 0.25..=0.45,
         ahead_of: BOTH,
-        worthless: (1.3, 1.05),
-        contributors: (0.7, 1.05),
+        noise_max: 1.3,
+        permuted_max: 1.05,
+        contributors: 0.7..=1.05,
     };
     let quarter = Expected {
         epsilon: 0.25,
-        file: (0.3, 0.8),
+        file: 0.3..=0.8,
         ahead_of: BOTH,
-        worthless: (1.35, 1.55),
-        contributors: (0.8, 1.2),
+        noise_max: 1.35,
+        permuted_max: 1.55,
+        contributors: 0.8..=1.2,
     };
     measured(Measured::Planes, options, runs, &[first, quarter])
 }
@@ -118,17 +125,19 @@ fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let first = Expected {
         epsilon: 1.0,
-        file: (0.65, 0.95),
+        file: 0.65..=0.95,
         ahead_of: BOTH,
-        worthless: (1.3, 1.05),
-        contributors: (0.9, 1.4),
+        noise_max: 1.3,
+        permuted_max: 1.05,
+        contributors: 0.9..=1.4,
     };
     let quarter = Expected {
         epsilon: 0.25,
-        file: (0.7, 1.05),
+        file: 0.7..=1.05,
         ahead_of: &[],
-        worthless: (1.3, 1.3),
-        contributors: (0.9, 1.35),
+        noise_max: 1.3,
+        permuted_max: 1.3,
+        contributors: 0.9..=1.35,
     };
     measured(Measured::Wages, options, runs, &[first, quarter])
 }
@@ -199,12 +208,11 @@ fn ratio(all: &[Repetition], origin: Origin) -> Estimate {
 fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
     let at = format!("ε = {}", expected.epsilon);
     let alone: Vec<f64> = all.iter().map(Repetition::summed_alone).collect();
-    let (low, high) = expected.file;
     outcome.bands.push(Band::within(
         format!("{at}: file / alone"),
         ratio(all, Origin::Studies).mean,
-        low,
-        high,
+        *expected.file.start(),
+        *expected.file.end(),
     ));
     for rival in expected.ahead_of {
         let (name, than) = match rival {
@@ -217,11 +225,10 @@ fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
             .bands
             .push(Band::order(name, &Paired::of(&file, &than)));
     }
-    let worthless = [
-        (Origin::Noise, expected.worthless.0),
-        (Origin::Permuted, expected.worthless.1),
-    ];
-    for (origin, bound) in worthless {
+    for (origin, bound) in [
+        (Origin::Noise, expected.noise_max),
+        (Origin::Permuted, expected.permuted_max),
+    ] {
         outcome.bands.push(Band::below(
             format!("{at}: {origin} / alone"),
             ratio(all, origin).mean,
@@ -257,12 +264,11 @@ fn judge_contributors(expected: &Expected, all: &[Continued], outcome: &mut Outc
         mean,
         standard_error,
     } = Estimate::of(&ratios);
-    let (low, high) = expected.contributors;
     outcome.bands.push(Band::within(
         format!("{at}: contributors with the file / alone"),
         mean,
-        low,
-        high,
+        *expected.contributors.start(),
+        *expected.contributors.end(),
     ));
     let error = standard_error.map_or(String::new(), |error| {
         format!(" ({})", significant(error, 2))
@@ -331,14 +337,13 @@ mod tests {
     #[test]
     fn a_file_is_judged_against_alone_and_votes_pair_by_pair() {
         let judged = |share: f64| {
-            let file = (0.2, 0.4);
-            let contributors = (0.2, 0.4);
             let expected = Expected {
                 epsilon: 1.0,
-                file,
+                file: 0.2..=0.4,
                 ahead_of: BOTH,
-                worthless: (1.1, 1.1),
-                contributors,
+                noise_max: 1.1,
+                permuted_max: 1.1,
+                contributors: 0.2..=0.4,
             };
             let mut outcome = Outcome::default();
             judge(&expected, &all(share), &mut outcome);
