@@ -107,14 +107,11 @@ impl Accountant for GaussianAccountant {
             return Err(AccountantError::InvalidEvent(*event));
         }
         let precision = precision(event).ok_or(AccountantError::UnsupportedEvent(*event))?;
-        let now = event.relation();
-        match self.relation {
-            Some(before) if before != now => {
-                return Err(AccountantError::MixedRelations { before, now });
-            }
-            _ if count == 0 => return Ok(()),
-            _ => self.relation = Some(now),
+        event.relation().adds_to(self.relation)?;
+        if count == 0 {
+            return Ok(());
         }
+        self.relation = Some(event.relation());
         self.precision = add_up(self.precision, count, precision);
         self.releases = self.releases.saturating_add(count.into());
         Ok(())
