@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_lengths_do_not_wrap_on_32_bits() {
+    fn lengths_do_not_wrap_on_32_bits() {
         const END: usize = u32::MAX as usize;
         let too_long = |len, max| Err(WireError::TooLong { len, max });
         for (scalar, most) in [

@@ -515,7 +515,7 @@ mod tests {
     /// Before the mend σ⁻² overflowed, C₁ was 0, and the bound of the regret was missing in the
     /// noise of a value.
     #[test]
-    fn mended_the_bound_of_the_regret_does_not_vanish() {
+    fn the_bound_of_the_regret_does_not_vanish() {
         let quiet = NoisyTuning {
             noise_std: 1e-170,
             ..tuning()

@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_stored_budget_is_judged() {
+    fn a_stored_budget_is_judged() {
         let accountant = RdpAccountant::new;
         let stored = |epsilon_max, delta, order| {
             let mut bytes = [0u8; 2000];

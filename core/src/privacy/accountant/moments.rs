@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_stored_moments_must_be_those_that_charges_lead_to() {
+    fn stored_moments_must_be_those_that_charges_lead_to() {
         let event = Event::Gaussian {
             noise_multiplier: 2.0,
             relation: NeighboringRelation::ReplaceSpecial,
@@ -327,7 +327,7 @@ mod tests {
 
     /// The slack for rounding grew with the releases that are claimed, without a bound.
     #[test]
-    fn mended_many_claimed_releases_do_not_excuse_a_moment_that_falls() {
+    fn many_claimed_releases_do_not_excuse_a_moment_that_falls() {
         let event = Event::Gaussian {
             noise_multiplier: 2.0,
             relation: NeighboringRelation::ReplaceSpecial,

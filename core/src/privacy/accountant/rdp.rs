@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_stored_loss_must_be_one_that_charges_lead_to() {
+    fn a_stored_loss_must_be_one_that_charges_lead_to() {
         let mut accountant = RdpAccountant::new();
         accountant.compose(&Event::sampled(0.25, 1.0), 100).unwrap();
         assert_eq!(
@@ -607,10 +607,10 @@ mod tests {
         assert!(postcard::from_bytes::<RdpAccountant>(&bytes[..used]).is_err());
     }
 
-    /// Hostile reading of the mends: the slack for rounding grows with the releases that are
+    /// As a hostile reader has it: the slack for rounding grows with the releases that are
     /// claimed, without a bound.
     #[test]
-    fn mended_many_claimed_releases_do_not_excuse_a_row_that_falls() {
+    fn many_claimed_releases_do_not_excuse_a_row_that_falls() {
         let mut accountant = RdpAccountant::new();
         accountant.compose(&Event::sampled(0.25, 1.0), 100).unwrap();
         let mut stored: Stored = postcard::from_bytes(&bytes_of(&accountant)).unwrap();

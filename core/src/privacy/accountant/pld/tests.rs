@@ -217,7 +217,7 @@ fn a_loss_that_one_number_cannot_tell_from_rounding() {
 }
 
 #[test]
-fn mended_few_rounds_and_rare_large_losses_are_tight() {
+fn few_rounds_and_rare_large_losses_are_tight() {
     // (q, z, T, δ) that were answered by an upper bound (issue 10), and ε of a grid seven times as
     // fine.
     for (q, z, count, delta, truth) in [
@@ -266,14 +266,14 @@ fn not_tight(wanted: usize, seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn mended_random_settings_are_tight() {
+fn random_settings_are_tight() {
     let found = not_tight(60, 10);
     assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
 #[ignore = "500 settings: ten seconds in release, minutes in debug"]
-fn mended_five_hundred_random_settings_are_tight() {
+fn five_hundred_random_settings_are_tight() {
     // Before the mend 9 of them were not, two of those among the first 60.
     let found = not_tight(500, 10);
     assert!(found.is_empty(), "{} of 500: {found:#?}", found.len());
