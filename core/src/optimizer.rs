@@ -411,11 +411,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             crate::kernel::Isotropic::new(*lengthscale)?;
         }
         if !(fitted.noise_fraction >= least && fitted.noise_fraction.is_finite()) {
-            let noise_variance = fitted.noise_fraction.to_f64();
-            let smallest = least.to_f64();
             return Err(SurrogateError::Unresolved {
-                noise_variance,
-                smallest,
+                noise_variance: fitted.noise_fraction.to_f64(),
+                smallest: least.to_f64(),
             }
             .into());
         }

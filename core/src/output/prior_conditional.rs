@@ -376,10 +376,9 @@ impl Checked<NoisyTuning> {
     }
 
     fn conditional<V, P: Provenance>(&self, value: V) -> PriorConditional<V, P> {
-        let epsilon = self.epsilon.value();
         PriorConditional {
             value,
-            epsilon,
+            epsilon: self.epsilon.value(),
             delta: self.delta,
             provenance: PhantomData,
         }
@@ -485,10 +484,9 @@ impl Checked<NoiseFreeTuning> {
     ) -> Result<PriorConditional<f64, S::Provenance>, ReleaseError> {
         let (value, _) =
             laplace(value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
-        let epsilon = self.epsilon.value();
         Ok(PriorConditional {
             value,
-            epsilon,
+            epsilon: self.epsilon.value(),
             delta: self.delta,
             provenance: PhantomData,
         })

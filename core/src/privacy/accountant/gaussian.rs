@@ -60,17 +60,13 @@ impl GaussianAccountant {
                 delta_spent: 0.0,
             });
         }
-        let order = None;
-        let at_edge = false;
-        let releases = self.releases;
-        let epsilon = analytic::epsilon(z, delta)?;
         Ok(PrivacySpent {
-            epsilon,
+            epsilon: analytic::epsilon(z, delta)?,
             delta,
             quality: Quality::Exact,
-            order,
-            at_edge,
-            releases,
+            order: None,
+            at_edge: false,
+            releases: self.releases,
         })
     }
 }
