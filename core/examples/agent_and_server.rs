@@ -90,14 +90,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|n| AgentState::new(n, RunSeed::new(1, 0)))
         .collect();
     let mut numbers = vec![vec![0.0; storage_len(&public)]; AGENTS as usize];
-    let lens = storage_lens(&config);
+    let len = config.broadcast_len();
     let mut state = ServerState::new();
     let mut broadcast = Vec::new();
     let storage = ServerStorage {
-        sums: &mut vec![0; lens.0],
-        noise: &mut vec![0; lens.1],
-        flags: &mut vec![0; lens.2],
-        vectors: &mut vec![0.0; lens.3],
+        sums: &mut vec![0; len],
+        noise: &mut vec![0; len],
+        flags: &mut vec![0; AGENTS as usize],
+        vectors: &mut vec![0.0; len],
     };
     let mut server = Server::attach(&config, &mut state, storage)?;
     for round in 0..=ROUNDS {

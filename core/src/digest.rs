@@ -20,7 +20,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::math::Scalar;
+use crate::math::{Scalar, write_all_le};
 
 /// A 256-bit digest; prints as 64 hexadecimal digits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -98,9 +98,7 @@ impl Frame {
         let mut buffer = [0u8; 256];
         for chunk in values.chunks(buffer.len() / T::BYTES) {
             let used = &mut buffer[..chunk.len() * T::BYTES];
-            for (out, x) in used.chunks_exact_mut(T::BYTES).zip(chunk) {
-                x.write_le(out);
-            }
+            write_all_le(chunk, used);
             self.bytes(used);
         }
     }

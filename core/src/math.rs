@@ -428,6 +428,31 @@ pub fn ln_1p(x: f64) -> f64 {
     libm::log1p(x)
 }
 
+/// Writes the little-endian bytes of numbers one after the other, of as many as `out` has room for.
+///
+/// ```
+/// use sordino_core::math::{read_all_le, write_all_le};
+///
+/// let mut bytes = [0; 8];
+/// write_all_le(&[1.5f32, -2.0], &mut bytes);
+/// assert!(read_all_le::<f32>(&bytes).eq([1.5, -2.0]));
+/// assert_eq!(read_all_le::<f32>(&bytes[..7]).count(), 1); // three bytes are no number
+/// ```
+#[inline]
+pub fn write_all_le<T: Scalar>(values: &[T], out: &mut [u8]) {
+    for (bytes, x) in out.chunks_exact_mut(T::BYTES).zip(values) {
+        x.write_le(bytes);
+    }
+}
+
+/// The numbers whose little-endian bytes these are; what is left over at the end is passed over.
+///
+/// **Example**: that of [`write_all_le`].
+#[inline]
+pub fn read_all_le<T: Scalar>(bytes: &[u8]) -> impl ExactSizeIterator<Item = T> {
+    bytes.chunks_exact(T::BYTES).map(T::read_le)
+}
+
 /// xʸ, [`Scalar::pow`].
 #[inline]
 pub fn pow<T: Scalar>(x: T, y: T) -> T {

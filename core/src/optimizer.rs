@@ -49,6 +49,7 @@ pub use settings::Settings;
 pub use crate::acquisition::Acquisition;
 
 use self::layout::{Model, Parts, Rest, split};
+use self::surface::Questions;
 use self::work::Work;
 use crate::domain::{DIM_MAX, collected};
 use crate::math::Scalar;
@@ -410,11 +411,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             crate::kernel::Isotropic::new(*lengthscale)?;
         }
         if !(fitted.noise_fraction >= least && fitted.noise_fraction.is_finite()) {
-            let noise_variance = fitted.noise_fraction.to_f64();
-            let smallest = least.to_f64();
             return Err(SurrogateError::Unresolved {
-                noise_variance,
-                smallest,
+                noise_variance: fitted.noise_fraction.to_f64(),
+                smallest: least.to_f64(),
             }
             .into());
         }
@@ -472,7 +471,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         collected(point.iter().enumerate().map(in_box))
     }
 
-    /// The model joined with its numbers, and the other buffers.
+    /// The model joined with its numbers, the other buffers, and what may be asked: any point
+    /// under the context, also one that was asked.
     fn parts(&mut self) -> Result<Joined<'_, T>, OptimizerError> {
         self.factor()?;
         self.write_scales();
@@ -483,6 +483,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             scales,
         } = split(self.storage.as_mut(), dim, self.capacity);
         let kernel = map::kernel(self.settings.shape, &*scales, categories(&self.space))?;
+        let floor = least_resolved(self.capacity);
         let gp = ExactGp::resume(
             kernel,
             self.parameters.noise_fraction,
@@ -491,16 +492,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             self.len,
             model,
         )?
-        .with_noise_floor(least_resolved(self.capacity))?
+        .with_noise_floor(floor)?
         .when_full(self.settings.when_full);
-        Ok((
-            gp,
-            rest,
-            Asked {
-                space: &self.space,
-                given: self.given.as_deref(),
-            },
-        ))
+        let questions = Questions {
+            space: &self.space,
+            given: self.given.as_deref(),
+            once: false,
+            unresolved: floor + floor,
+        };
+        Ok((gp, rest, questions))
     }
 }
 
@@ -512,14 +512,7 @@ fn categories(space: &Space) -> u32 {
 }
 
 /// A model with its numbers.
-type Joined<'a, T> = (Model<'a, T>, Rest<'a, T>, Asked<'a, T>);
-
-/// What may be asked.
-struct Asked<'a, T> {
-    space: &'a Space,
-    /// Coordinates of the context; NaN on other axes.
-    given: Option<&'a [T]>,
-}
+type Joined<'a, T> = (Model<'a, T>, Rest<'a, T>, Questions<'a, T>);
 
 /// What the priors say before any fit; the noise fraction is at least the floor.
 fn unfitted<T: Scalar>(dim: usize, capacity: usize) -> Parameters<T> {

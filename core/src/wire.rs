@@ -32,7 +32,7 @@ use crc::{CRC_32_ISCSI, Crc, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::math::Scalar;
+use crate::math::{Scalar, read_all_le, write_all_le};
 
 /// The only version this code speaks.
 pub const VERSION: u8 = 2;
@@ -279,14 +279,7 @@ pub fn encode<T: Scalar>(
     let frame = out.get_mut(..total).ok_or(short)?;
     // Forms without a panic, here and in `decode`: devices frame what they send.
     let (front, sum) = frame.split_last_chunk_mut::<CRC_LEN>().ok_or(short)?;
-    for (bytes, x) in front
-        .get_mut(used..)
-        .ok_or(short)?
-        .chunks_exact_mut(T::BYTES)
-        .zip(payload)
-    {
-        x.write_le(bytes);
-    }
+    write_all_le(payload, front.get_mut(used..).ok_or(short)?);
     *sum = checksum(front).to_le_bytes();
     Ok(total)
 }
@@ -368,8 +361,8 @@ impl Payload<'_> {
                 len: len as u32,
             });
         }
-        for (x, bytes) in out.iter_mut().zip(self.bytes.chunks_exact(T::BYTES)) {
-            *x = T::read_le(bytes);
+        for (x, read) in out.iter_mut().zip(read_all_le(self.bytes)) {
+            *x = read;
         }
         Ok(())
     }
@@ -481,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_lengths_do_not_wrap_on_32_bits() {
+    fn lengths_do_not_wrap_on_32_bits() {
         const END: usize = u32::MAX as usize;
         let too_long = |len, max| Err(WireError::TooLong { len, max });
         for (scalar, most) in [

@@ -162,28 +162,43 @@ impl<'a, E: Encoding> Collector<'a, E> {
         broadcast: u32,
         vector: &[T],
     ) -> Result<(), ServerError> {
-        let collected = self.opening.broadcast;
-        upload(
+        let upload = Upload {
+            agent,
+            broadcast,
+            vector,
+        };
+        take(
             &self.encoding,
-            collected,
+            self.opening.broadcast,
             self.first,
             &mut self.storage,
-            (agent, broadcast),
-            vector,
+            upload,
         )
     }
 }
 
+/// What an agent sends, and for which broadcast.
+pub(super) struct Upload<'a, T> {
+    pub(super) agent: u32,
+    pub(super) broadcast: u32,
+    pub(super) vector: &'a [T],
+}
+
 /// Lines "clip" and "sum": a refused upload is an error to its sender; a vector without a finite
-/// norm counts as zero and nobody is told. `storage` begins with agent `first`.
-pub(super) fn upload<T: Scalar, E: Encoding>(
+/// norm counts as zero and nobody is told. `storage` begins with agent `first`; `collected` is the
+/// broadcast that is collected for.
+pub(super) fn take<T: Scalar, E: Encoding>(
     encoding: &E,
     collected: u32,
     first: u32,
     storage: &mut CollectorStorage<'_>,
-    (agent, broadcast): (u32, u32),
-    vector: &[T],
+    upload: Upload<'_, T>,
 ) -> Result<(), ServerError> {
+    let Upload {
+        agent,
+        broadcast,
+        vector,
+    } = upload;
     let flag = agent
         .checked_sub(first)
         .and_then(|i| storage.flags.get_mut(i as usize));

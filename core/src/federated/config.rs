@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_region_without_agents_or_weight_is_refused_by_name() {
+    fn a_region_without_agents_or_weight_is_refused_by_name() {
         let at = |start| WeightConcentration {
             start,
             ..WeightConcentration::PAPER
@@ -347,7 +347,7 @@ mod tests {
     /// Every configuration that is accepted has weights that sum to 1 in every region, and a
     /// sensitivity.
     #[test]
-    fn mended_accepted_weights_are_weights() {
+    fn accepted_weights_are_weights() {
         let mut stream = Stream::from_seed(19);
         let mut accepted = 0;
         let mut refused = 0;

@@ -101,6 +101,6 @@ pub use partial::{Opening, Partial, PartialError, Share};
 #[cfg(feature = "alloc")]
 pub use pool::{Pool, Recipe};
 pub use public::{CandidateRows, Public, PublicError, Tables};
-pub use server::{Server, ServerState, ServerStorage, storage_lens};
+pub use server::{Server, ServerState, ServerStorage};
 #[cfg(feature = "alloc")]
 pub use wiped::Wiped;

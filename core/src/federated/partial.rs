@@ -103,13 +103,11 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
 
     /// The same, its slices taken once.
     pub(super) fn borrowed(&self) -> Partial<&[u8], &[i64]> {
-        let flags = self.flags.as_ref();
-        let sums = self.sums.as_ref();
         Partial {
             opening: self.opening,
             first: self.first,
-            flags,
-            sums,
+            flags: self.flags.as_ref(),
+            sums: self.sums.as_ref(),
             counters: self.counters,
         }
     }

@@ -131,8 +131,8 @@ impl Default for ServerState {
     }
 }
 
-/// The server's numbers; [`storage_lens`] says how many for random draws,
-/// [`Estimator::released_len`] for any method. Prints their lengths, never what they hold.
+/// The server's numbers; [`Config::broadcast_len`] says how many a release of random draws has,
+/// [`Estimator::released_len`] that of any method. Prints their lengths, never what they hold.
 ///
 /// **Example**: that of [`Server`].
 pub struct ServerStorage<'a, T> {
@@ -157,25 +157,19 @@ impl<T> fmt::Debug for ServerStorage<'_, T> {
     }
 }
 
-/// Lengths of (sums, noise, flags, vectors) for random draws.
-pub fn storage_lens(config: &Config) -> (usize, usize, usize, usize) {
-    let len = config.broadcast_len();
-    (len, len, config.parameters().agents as usize, len)
-}
-
 /// The server at work: an estimator, state and numbers. The estimator of random draws is their
 /// [`Config`].
 ///
 /// ```
 /// use sordino_core::federated::{
-///     Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage, storage_lens,
+///     Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage,
 /// };
 /// use sordino_core::privacy::{Receipt, Simulated, charge::Unwritten};
 /// # use sordino_core::{domain::Regions, federated::{Aggregation, Config, Parameters}, random::Stream};
 /// # let config = Config::new(Parameters::usual(2, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
 ///
-/// let lens = storage_lens(&config); // of two agents, M = 16, P = 1: the example of `Config`
-/// let (mut sums, mut noise, mut flags, mut out) = (vec![0; lens.0], vec![0; lens.1], vec![0; lens.2], vec![0.0; lens.3]);
+/// // Of two agents, M = 16, P = 1: the example of `Config`.
+/// let (mut sums, mut noise, mut flags, mut out) = ([0; 16], [0; 16], [0; 2], [0.0; 16]);
 /// let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut out };
 /// let mut state = ServerState::new();
 /// let mut server = Server::attach(&config, &mut state, storage)?;
@@ -406,14 +400,12 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
                     flags: self.storage.flags,
                     counters: &mut self.state.counters,
                 };
-                collector::upload(
-                    encoding,
-                    self.state.broadcast,
-                    0,
-                    &mut storage,
-                    (agent, broadcast),
+                let upload = collector::Upload {
+                    agent,
+                    broadcast,
                     vector,
-                )?;
+                };
+                collector::take(encoding, self.state.broadcast, 0, &mut storage, upload)?;
                 Ok(ServerOutput::Wait)
             }
             (ServerPhase::Collecting, ServerInput::CloseEarly) => {

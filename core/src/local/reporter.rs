@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_stored_reports_were_paid_for() {
+    fn stored_reports_were_paid_for() {
         let stored = |spent: u64, reports: u32| {
             let mut bytes = [0u8; 40];
             let state = (
@@ -516,7 +516,7 @@ mod tests {
     /// A receipt pays the query it was made for: not one of another user, not a later one of the
     /// same.
     #[test]
-    fn mended_a_receipt_serves_one_query() {
+    fn a_receipt_serves_one_query() {
         let mechanism = mechanism();
         let source = &mut Simulated::new(Stream::from_seed(5));
         let other = &mut Simulated::new(Stream::from_seed(6));

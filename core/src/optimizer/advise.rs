@@ -1,9 +1,8 @@
 //! What to use, and whether to go on asking.
 
 use super::level::level;
-use super::suggest::surface;
-use super::surface::Numbers;
-use super::{Asked, Optimizer, OptimizerError, Point};
+use super::surface::{Questions, Surface, in_unit_box};
+use super::{Optimizer, OptimizerError, Point};
 use crate::domain::DIM_MAX;
 use crate::linalg::block::WIDTH;
 use crate::linalg::slice::{self, part};
@@ -40,8 +39,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             return None;
         }
         // The same numbers as those a suggestion under way holds there.
-        let (mut gp, mut rest, asked) = self.parts().ok()?;
-        let level = level(&mut gp, &mut rest, asked.given);
+        let (mut gp, mut rest, questions) = self.parts().ok()?;
+        let level = level(&mut gp, &mut rest.solved, questions.given);
         let mut unit: Point<T> = Point::new();
         unit.extend_from_slice(part(gp.inputs(), level.incumbent * dim, dim))
             .ok()?;
@@ -93,24 +92,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             return Err(SurrogateError::Index { index: 0, len: 0 }.into());
         }
         let unit = self.to_unit(point);
-        let (mut gp, mut rest, Asked { space, .. }) = self.parts()?;
+        let (mut gp, mut rest, questions) = self.parts()?;
         // A context asks for other means only, not for other numbers of the model.
-        let level = level(&mut gp, &mut rest, None);
-        let numbers = Numbers {
+        let level = level(&mut gp, &mut rest.solved, None);
+        // Here a variance counts however little it is.
+        let questions = Questions {
             unresolved: T::ZERO,
-            space,
-            given: None,
-            once: false,
+            ..questions
         };
-        let mut surface = surface(
-            &gp,
-            rest.whitened,
-            rest.alpha,
-            rest.column,
-            level,
-            numbers,
-            &(),
-        );
+        let mut surface = Surface::new(&gp, rest.solved, level, questions, &());
         surface.posterior(&unit);
         Ok((surface.mean, surface.variance.sqrt()))
     }
@@ -146,35 +136,22 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         for point in slice::rows(points, dim) {
             self.space.check(point)?;
         }
-        let (mut gp, mut rest, Asked { space, .. }) = self.parts()?;
-        let level = level(&mut gp, &mut rest, None);
-        let numbers = Numbers {
+        let (mut gp, mut rest, questions) = self.parts()?;
+        let level = level(&mut gp, &mut rest.solved, None);
+        // Here a variance counts however little it is.
+        let questions = Questions {
             unresolved: T::ZERO,
-            space,
-            given: None,
-            once: false,
+            ..questions
         };
-        let mut surface = surface(
-            &gp,
-            rest.whitened,
-            rest.alpha,
-            rest.column,
-            level,
-            numbers,
-            &(),
-        );
+        let mut surface = Surface::new(&gp, rest.solved, level, questions, &());
         let mut units = [T::ZERO; DIM_MAX * WIDTH];
         let mut moments = [[T::ZERO; 2]; WIDTH];
         for (points, out) in points
             .chunks((WIDTH * dim).max(1))
             .zip(out.chunks_mut(WIDTH))
         {
-            for (number, (unit, x)) in units.iter_mut().zip(points).enumerate() {
-                *unit = space
-                    .to_unit(number % dim.max(1), *x)
-                    .unwrap_or(T::INFINITY);
-            }
-            surface.moments(slice::head(&units, points.len()), dim, &mut moments);
+            let units = in_unit_box(questions.space, points, &mut units);
+            surface.moments(units, dim, &mut moments);
             for (found, [mean, variance]) in out.iter_mut().zip(moments) {
                 *found = (mean, variance.sqrt());
             }

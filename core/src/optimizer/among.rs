@@ -3,10 +3,9 @@
 use core::task::Poll;
 
 use super::level::level;
-use super::suggest::surface;
-use super::surface::{Numbers, same_point};
+use super::surface::{Surface, in_unit_box, same_point};
 use super::work::{Choosing, Work};
-use super::{Asked, Optimizer, OptimizerError, Point};
+use super::{Optimizer, OptimizerError, Point};
 use crate::domain::sobol::coordinate;
 use crate::domain::{DIM_MAX, DomainError};
 use crate::linalg::block::WIDTH;
@@ -88,9 +87,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let mut choosing = match begun {
             Some(choosing) => choosing,
             None => {
-                let (mut gp, mut rest, asked) = self.parts()?;
+                let (mut gp, mut rest, questions) = self.parts()?;
                 Choosing {
-                    level: level(&mut gp, &mut rest, asked.given),
+                    level: level(&mut gp, &mut rest.solved, questions.given),
                     looked: 0,
                     chosen: None,
                     value: -T::INFINITY,
@@ -155,35 +154,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     ) -> Result<(), OptimizerError> {
         let dim = self.space.dim();
         let repeats = self.repeats();
-        let unresolved = self.noise_floor() + self.noise_floor();
         let rule = self.settings.acquisition;
-        let (gp, rest, Asked { space, .. }) = self.parts()?;
-        let numbers = Numbers {
-            unresolved,
-            space,
-            given: None,
-            once: false,
-        };
+        let (gp, rest, questions) = self.parts()?;
         let inputs = gp.inputs();
-        let mut surface = surface(
-            &gp,
-            rest.whitened,
-            rest.alpha,
-            rest.column,
-            choosing.level,
-            numbers,
-            &rule,
-        );
+        let mut surface = Surface::new(&gp, rest.solved, choosing.level, questions, &rule);
         let mut units = [T::ZERO; DIM_MAX * WIDTH];
         let mut values = [T::ZERO; WIDTH];
         let points = slice::head(slice::tail(candidates, choosing.looked * dim), count * dim);
         for points in points.chunks((WIDTH * dim).max(1)) {
-            for (number, (unit, x)) in units.iter_mut().zip(points).enumerate() {
-                *unit = space
-                    .to_unit(number % dim.max(1), *x)
-                    .unwrap_or(T::INFINITY);
-            }
-            let units = slice::head(&units, points.len());
+            let units = in_unit_box(questions.space, points, &mut units);
             surface.values(units, dim, choosing.value, &mut values);
             for (unit, value) in slice::rows(units, dim).zip(values) {
                 let may = repeats || !slice::rows(inputs, dim).any(|row| row == unit);

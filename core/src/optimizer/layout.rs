@@ -29,17 +29,22 @@ pub(super) struct Parts<'a, T> {
 
 /// The buffers beside the model.
 pub(super) struct Rest<'a, T> {
+    pub(super) solved: Solved<'a, T>,
+    pub(super) search: &'a mut [T],
+    pub(super) point: &'a mut [T],
+    pub(super) incumbent: &'a mut [T],
+    /// How far a search looks around the incumbent.
+    pub(super) spread: &'a mut [T],
+}
+
+/// What is solved with the factor, a number for each row.
+pub(super) struct Solved<'a, T> {
     /// The whitened residuals L⁻¹(y − m).
     pub(super) whitened: &'a mut [T],
     /// The weights A⁻¹(y − m) of the rows.
     pub(super) alpha: &'a mut [T],
     /// The solved column L⁻¹k(x) of a candidate.
     pub(super) column: &'a mut [T],
-    pub(super) search: &'a mut [T],
-    pub(super) point: &'a mut [T],
-    pub(super) incumbent: &'a mut [T],
-    /// How far a search looks around the incumbent.
-    pub(super) spread: &'a mut [T],
 }
 
 /// The parts of a storage of [`storage_len`] numbers.
@@ -52,10 +57,13 @@ pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<
     let (point, rest) = slice::split(rest, dim);
     let (incumbent, rest) = slice::split(rest, dim);
     let (spread, rest) = slice::split(rest, dim);
-    let rest_of = Rest {
-        whitened,
-        alpha,
-        column,
+    let scales = head_mut(rest, dim);
+    let rest = Rest {
+        solved: Solved {
+            whitened,
+            alpha,
+            column,
+        },
         search,
         point,
         incumbent,
@@ -63,8 +71,8 @@ pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<
     };
     Parts {
         model,
-        rest: rest_of,
-        scales: head_mut(rest, dim),
+        rest,
+        scales,
     }
 }
 

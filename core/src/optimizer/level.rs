@@ -1,7 +1,7 @@
 //! What the rows say about mean, scale and the best point so far.
 
 use super::Point;
-use super::layout::{Model, Rest};
+use super::layout::{Model, Solved};
 use super::surface::put;
 use super::work::Level;
 use crate::domain::collected;
@@ -15,13 +15,13 @@ use crate::surrogate::map;
 /// of largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
 pub(super) fn level<T: Scalar>(
     gp: &mut Model<'_, T>,
-    rest: &mut Rest<'_, T>,
+    solved: &mut Solved<'_, T>,
     given: Option<&[T]>,
 ) -> Level<T> {
     let n = gp.len();
-    let whitened = head_mut(rest.whitened, n);
-    let ones = head_mut(rest.column, n);
-    let alpha = head_mut(rest.alpha, n);
+    let whitened = head_mut(solved.whitened, n);
+    let ones = head_mut(solved.column, n);
+    let alpha = head_mut(solved.alpha, n);
     slice::copy(gp.targets(), whitened);
     let (center, _) = map::moments(gp.targets());
     let mut observations = T::from_u32(n as u32);

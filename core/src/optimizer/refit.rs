@@ -100,10 +100,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 } else {
                     floor
                 };
-                let noise = self.parameters.noise_fraction;
                 MapFit::begin(
                     &self.parameters.lengthscales,
-                    noise,
+                    self.parameters.noise_fraction,
                     least,
                     parts.rest.search,
                 )
@@ -111,22 +110,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         };
         self.factored = false;
         let Parts { model, rest, .. } = parts;
-        let values = rest.whitened;
-        let ones = rest.column;
-        let alpha = rest.alpha;
-        let shape = self.settings.shape;
-        let categories = super::categories(&self.space);
         let mut rows = Rows {
             model,
             dim,
             capacity,
             len: n,
-            shape,
-            categories,
+            shape: self.settings.shape,
+            categories: super::categories(&self.space),
             floor,
-            values,
-            ones,
-            alpha,
+            values: rest.solved.whitened,
+            ones: rest.solved.column,
+            alpha: rest.solved.alpha,
         };
         for _ in 0..evaluations.max(1) {
             if !fitting.step(&mut rows, rest.search) {

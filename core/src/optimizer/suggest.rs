@@ -3,17 +3,15 @@
 use core::task::Poll;
 
 use super::level::level;
-use super::surface::{Numbers, Surface};
+use super::surface::{Questions, Surface};
 use super::work::{Level, Suggesting, Work};
-use super::{Asked, Optimizer, OptimizerError, Point, Rest};
+use super::{Optimizer, OptimizerError, Point};
 use crate::acquisition::maximize::{Around, BoxSearch, Searching};
 use crate::acquisition::{Rule, log_expected_improvement};
 use crate::domain::collected;
 use crate::domain::sobol::{coordinate, hash};
-use crate::linalg::slice::{self, head, head_mut, part};
+use crate::linalg::slice::{self, part};
 use crate::math::Scalar;
-use crate::surrogate::exact::ExactGp;
-use crate::surrogate::map::AxisKernel;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The point to try next, in the user's units. Asking again without telling gives the same
@@ -241,8 +239,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let dim = self.space.dim();
         let search = self.settings.search.unwrap_or(BoxSearch::for_dim(dim));
         let seed = hash(self.settings.seed ^ hash(self.told.wrapping_add(1)));
-        let (mut gp, mut rest, asked) = self.parts()?;
-        let level = level(&mut gp, &mut rest, asked.given);
+        let (mut gp, mut rest, questions) = self.parts()?;
+        let level = level(&mut gp, &mut rest.solved, questions.given);
         slice::copy(
             part(gp.inputs(), level.incumbent * dim, dim),
             rest.incumbent,
@@ -260,89 +258,25 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         evaluations: u32,
         rule: &impl Rule<T>,
     ) -> Result<Poll<T>, OptimizerError> {
-        let unresolved = self.noise_floor() + self.noise_floor();
         let once = self.once();
-        let (gp, rest, Asked { space, given }) = self.parts()?;
-        let numbers = Numbers {
-            unresolved,
-            space,
-            given,
-            once,
-        };
-        let Rest {
-            whitened,
-            alpha,
-            column,
-            search,
-            point,
-            incumbent,
-            spread,
-        } = rest;
-        let mut surface = surface(
-            &gp,
-            whitened,
-            alpha,
-            column,
-            suggesting.level,
-            numbers,
-            rule,
-        );
+        let (gp, rest, questions) = self.parts()?;
+        let questions = Questions { once, ..questions };
+        let mut surface = Surface::new(&gp, rest.solved, suggesting.level, questions, rule);
         let around = Around {
-            center: incumbent,
-            spread,
+            center: rest.incumbent,
+            spread: rest.spread,
         };
         Ok(suggesting
             .searching
-            .step(evaluations, around, point, search, &mut surface)
+            .step(evaluations, around, rest.point, rest.search, &mut surface)
             .map(|found| found.value))
     }
 
     /// The expected improvement at the point that a search left.
     fn gain_at_point(&mut self, level: Level<T>) -> Result<T, OptimizerError> {
-        let unresolved = self.noise_floor() + self.noise_floor();
-        let (gp, rest, Asked { space, .. }) = self.parts()?;
-        let numbers = Numbers {
-            unresolved,
-            space,
-            given: None,
-            once: false,
-        };
-        let mut surface = surface(
-            &gp,
-            rest.whitened,
-            rest.alpha,
-            rest.column,
-            level,
-            numbers,
-            &(),
-        );
+        let (gp, rest, questions) = self.parts()?;
+        let mut surface = Surface::new(&gp, rest.solved, level, questions, &());
         surface.posterior(rest.point);
         Ok(log_expected_improvement::value(surface.mean, surface.variance, level.value).exp())
-    }
-}
-
-/// The posterior of the rows under a rule; the buffers hold what [`level`] left in them.
-pub(super) fn surface<'a, T: Scalar, R>(
-    gp: &'a ExactGp<T, AxisKernel<'a, T>, &'a mut [T]>,
-    whitened: &'a [T],
-    alpha: &'a [T],
-    column: &'a mut [T],
-    level: Level<T>,
-    numbers: Numbers<'a, T>,
-    rule: &'a R,
-) -> Surface<'a, T, R> {
-    let n = gp.len();
-    Surface {
-        kernel: gp.kernel(),
-        inputs: gp.inputs(),
-        factor: gp.factor(),
-        whitened: head(whitened, n),
-        alpha: head(alpha, n),
-        column: head_mut(column, n),
-        level,
-        numbers,
-        rule,
-        mean: level.mean,
-        variance: level.variance,
     }
 }

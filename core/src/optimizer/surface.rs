@@ -1,5 +1,6 @@
 //! The acquisition as a function of the point, with its gradient.
 
+use super::layout::{Model, Solved};
 use super::work::Level;
 use crate::acquisition::maximize::Landscape;
 use crate::acquisition::rule::{Rule, slopes};
@@ -17,6 +18,19 @@ pub(super) fn same_point<T: Scalar>(a: &[T], b: &[T]) -> bool {
         .all(|(a, b)| (*a - *b).abs() <= T::from_f64(8.0) * T::EPSILON)
 }
 
+/// Points in the user's units, row-major, in the unit box; `units` has room for them.
+pub(super) fn in_unit_box<'a, T: Scalar>(
+    space: &Space,
+    points: &[T],
+    units: &'a mut [T],
+) -> &'a [T] {
+    let dim = space.dim().max(1);
+    for (number, (unit, x)) in units.iter_mut().zip(points).enumerate() {
+        *unit = space.to_unit(number % dim, *x).unwrap_or(T::INFINITY);
+    }
+    slice::head(units, points.len())
+}
+
 /// Coordinates that are given replace those of a point; the others are NaN.
 pub(super) fn put<T: Scalar>(given: &[T], unit: &mut [T]) {
     for (x, given) in unit.iter_mut().zip(given) {
@@ -26,16 +40,16 @@ pub(super) fn put<T: Scalar>(given: &[T], unit: &mut [T]) {
     }
 }
 
-/// What may be asked.
+/// Points that may be asked, and when asking one would teach nothing.
 #[derive(Clone, Copy)]
-pub(super) struct Numbers<'a, T> {
-    /// A variance left below this is none: asking there again would teach nothing.
-    pub(super) unresolved: T,
+pub(super) struct Questions<'a, T> {
     pub(super) space: &'a Space,
     /// Coordinates of the context; NaN on other axes.
     pub(super) given: Option<&'a [T]>,
     /// A point that was asked is not asked again.
     pub(super) once: bool,
+    /// A variance left below this is none: asking there again would teach nothing.
+    pub(super) unresolved: T,
 }
 
 /// A rule over the posterior of the rows, in the unit box.
@@ -50,14 +64,39 @@ pub(super) struct Surface<'a, T, R> {
     /// One number a row.
     pub(super) column: &'a mut [T],
     pub(super) level: Level<T>,
-    pub(super) numbers: Numbers<'a, T>,
+    pub(super) questions: Questions<'a, T>,
     pub(super) rule: &'a R,
     /// Of the point that was looked at last, in y and y².
     pub(super) mean: T,
     pub(super) variance: T,
 }
 
-impl<T: Scalar, R> Surface<'_, T, R> {
+impl<'a, T: Scalar, R> Surface<'a, T, R> {
+    /// The posterior of the rows under a rule; `solved` holds what
+    /// [`level`](super::level::level) left there.
+    pub(super) fn new(
+        gp: &'a Model<'a, T>,
+        solved: Solved<'a, T>,
+        level: Level<T>,
+        questions: Questions<'a, T>,
+        rule: &'a R,
+    ) -> Self {
+        let n = gp.len();
+        Surface {
+            kernel: gp.kernel(),
+            inputs: gp.inputs(),
+            factor: gp.factor(),
+            whitened: slice::head(solved.whitened, n),
+            alpha: slice::head(solved.alpha, n),
+            column: slice::head_mut(solved.column, n),
+            level,
+            questions,
+            rule,
+            mean: level.mean,
+            variance: level.variance,
+        }
+    }
+
     /// Posterior mean and variance at x; `column` then holds L⁻¹k(x).
     pub(super) fn posterior(&mut self, x: &[T]) {
         self.kernel.covariances(x, self.inputs, self.column);
@@ -70,7 +109,7 @@ impl<T: Scalar, R> Surface<'_, T, R> {
         self.mean = self.level.mean + explained;
         let left = T::ONE - square;
         // Less than that is what the rows' floor leaves.
-        self.variance = if left > self.numbers.unresolved {
+        self.variance = if left > self.questions.unresolved {
             self.level.variance * left
         } else {
             T::ZERO
@@ -136,7 +175,7 @@ impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
     /// instead of one that is below `best` as its bound shows. On hosts they share what is loaded
     /// of the factor; the bits are those of one at a time.
     pub(super) fn values(&mut self, points: &[T], dim: usize, best: T, out: &mut [T; WIDTH]) {
-        if !self.numbers.once && self.is_whole_block(points, dim) {
+        if !self.questions.once && self.is_whole_block(points, dim) {
             let mut moments = [[T::ZERO; 2]; WIDTH];
             self.moments_together(points, dim, &mut moments);
             for (value, [mean, variance]) in out.iter_mut().zip(moments) {
@@ -157,7 +196,7 @@ impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
 
 impl<T: Scalar, R: Rule<T>> Landscape<T> for Surface<'_, T, R> {
     fn value(&mut self, x: &[T]) -> T {
-        if self.numbers.once && slice::rows(self.inputs, x.len()).any(|row| same_point(row, x)) {
+        if self.questions.once && slice::rows(self.inputs, x.len()).any(|row| same_point(row, x)) {
             return -T::INFINITY;
         }
         self.posterior(x);
@@ -180,9 +219,9 @@ impl<T: Scalar, R: Rule<T>> Landscape<T> for Surface<'_, T, R> {
                 *out += weight * (*x - *row) * *scale;
             }
         }
-        for (axis, (out, what)) in out.iter_mut().zip(self.numbers.space.axes()).enumerate() {
+        for (axis, (out, what)) in out.iter_mut().zip(self.questions.space.axes()).enumerate() {
             let given = self
-                .numbers
+                .questions
                 .given
                 .is_some_and(|given| slice::at(given, axis).is_finite());
             if given || what.count().is_some() {
@@ -192,22 +231,22 @@ impl<T: Scalar, R: Rule<T>> Landscape<T> for Surface<'_, T, R> {
     }
 
     fn settle(&self, x: &mut [T]) {
-        self.numbers.space.snap(x);
-        if let Some(given) = self.numbers.given {
+        self.questions.space.snap(x);
+        if let Some(given) = self.questions.given {
             put(given, x);
         }
     }
 
     fn hop(&self, x: &mut [T], number: u32) -> bool {
         let mut left = number as usize;
-        for axis in self.numbers.space.searched() {
+        for axis in self.questions.space.searched() {
             let before = slice::at(x, axis);
-            let mut neighbours = self.numbers.space.neighbours(axis, before);
+            let mut neighbours = self.questions.space.neighbours(axis, before);
             // Categories have as many as there are choices: some sixteen of them here, the scan has
             // seen others.
             let count = neighbours.by_ref().take(16).count();
             if left < count {
-                if let Some(to) = self.numbers.space.neighbours(axis, before).nth(left) {
+                if let Some(to) = self.questions.space.neighbours(axis, before).nth(left) {
                     slice::set(x, axis, to);
                 }
                 return true;

@@ -158,7 +158,7 @@ fn refusals<T: Scalar>(
 }
 
 #[test]
-fn mended_single_precision_with_fits_refuses_nothing() {
+fn single_precision_with_fits_refuses_nothing() {
     let mut runs = 0;
     let mut broken = Vec::new();
     for shape in [Stationary::Matern52, Stationary::SquaredExponential] {
@@ -182,7 +182,7 @@ fn mended_single_precision_with_fits_refuses_nothing() {
 }
 
 #[test]
-fn mended_the_noise_floor_follows_format_and_capacity() {
+fn the_noise_floor_follows_format_and_capacity() {
     let new = |capacity: usize| {
         Optimizer::new(
             unit_box(1),
@@ -209,7 +209,7 @@ fn mended_the_noise_floor_follows_format_and_capacity() {
 }
 
 #[test]
-fn mended_a_failed_fit_changes_nothing_and_says_what_failed() {
+fn a_failed_fit_changes_nothing_and_says_what_failed() {
     // Squares of the deviations overflow although those of the model do not: neighbours tell it
     // little that is new.
     let mut optimizer = Optimizer::new(
@@ -281,7 +281,7 @@ fn refused_observations_move_on<T: Scalar>(told: usize) {
 }
 
 #[test]
-fn mended_a_refused_observation_changes_what_is_suggested_next() {
+fn a_refused_observation_changes_what_is_suggested_next() {
     for told in [0, 3, 9] {
         refused_observations_move_on::<f32>(told);
         refused_observations_move_on::<f64>(told);
@@ -289,7 +289,7 @@ fn mended_a_refused_observation_changes_what_is_suggested_next() {
 }
 
 #[test]
-fn mended_repeats_and_zeros_do_not_repeat_one_point() {
+fn repeats_and_zeros_do_not_repeat_one_point() {
     // Nothing but zeros has no scale; an actuator of two positions merges the initial points.
     for levels in [None, Some(1.0f32)] {
         let mut optimizer = Optimizer::new(
@@ -313,7 +313,7 @@ fn mended_repeats_and_zeros_do_not_repeat_one_point() {
 }
 
 #[test]
-fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
+fn a_window_that_refuses_after_it_forgot_is_consistent() {
     // Nothing is fitted while initial points are told: both have the same parameters.
     let settings = Settings {
         when_full: WhenFull::DropOldest,
@@ -481,13 +481,13 @@ fn outside_is_refused<T: Scalar>() {
 }
 
 #[test]
-fn mended3_a_point_outside_the_box_is_refused_by_axis_value_and_range() {
+fn a_point_outside_the_box_is_refused_by_axis_value_and_range() {
     outside_is_refused::<f32>();
     outside_is_refused::<f64>();
 }
 
 #[test]
-fn mended3_a_full_optimizer_says_its_capacity_and_what_to_do() {
+fn a_full_optimizer_says_its_capacity_and_what_to_do() {
     let mut optimizer = Optimizer::new(
         unit_box(1),
         Settings::default(),

@@ -182,7 +182,7 @@ mod tests {
     /// Before the mend λmaxλmin overflowed here, the second term was 0, and a release that claimed
     /// pure ε had a thousandth of the noise it needed.
     #[test]
-    fn mended_no_term_of_the_sensitivity_vanishes() {
+    fn no_term_of_the_sensitivity_vanishes() {
         let wide = LipschitzTuning {
             records: 1000,
             lipschitz: 1e5,
@@ -258,7 +258,7 @@ mod tests {
     /// Before the mend a sensitivity of 1.5 subnormal steps was read as one of a whole number of
     /// them, and one of 0 released the sign of the value as that of a zero.
     #[test]
-    fn mended_a_step_that_is_no_number_is_refused() {
+    fn a_step_that_is_no_number_is_refused() {
         let mut source = Simulated::new(Stream::from_seed(1));
         let mut released = |value, sensitivity| {
             laplace(value, sensitivity, Epsilon::new(1.0).unwrap(), &mut source)

@@ -376,10 +376,9 @@ impl Checked<NoisyTuning> {
     }
 
     fn conditional<V, P: Provenance>(&self, value: V) -> PriorConditional<V, P> {
-        let epsilon = self.epsilon.value();
         PriorConditional {
             value,
-            epsilon,
+            epsilon: self.epsilon.value(),
             delta: self.delta,
             provenance: PhantomData,
         }
@@ -485,10 +484,9 @@ impl Checked<NoiseFreeTuning> {
     ) -> Result<PriorConditional<f64, S::Provenance>, ReleaseError> {
         let (value, _) =
             laplace(value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
-        let epsilon = self.epsilon.value();
         Ok(PriorConditional {
             value,
-            epsilon,
+            epsilon: self.epsilon.value(),
             delta: self.delta,
             provenance: PhantomData,
         })
@@ -515,7 +513,7 @@ mod tests {
     /// Before the mend σ⁻² overflowed, C₁ was 0, and the bound of the regret was missing in the
     /// noise of a value.
     #[test]
-    fn mended_the_bound_of_the_regret_does_not_vanish() {
+    fn the_bound_of_the_regret_does_not_vanish() {
         let quiet = NoisyTuning {
             noise_std: 1e-170,
             ..tuning()

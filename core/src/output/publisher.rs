@@ -516,7 +516,7 @@ mod tests {
     /// one: scores of which one record may move the whole range left under the noise of a mean over
     /// 256 records.
     #[test]
-    fn mended_scores_of_one_scale_do_not_leave_under_another() {
+    fn scores_of_one_scale_do_not_leave_under_another() {
         let e = Epsilon::new(1.0).unwrap();
         let of = |scale: ScoreScale| WorstCase::new(2, scale, e, e, FailureRule::Abort).unwrap();
         let opaque = of(ScoreScale::opaque(0.0, 1.0).unwrap());
@@ -563,7 +563,7 @@ mod tests {
 
     /// Before the mend scores stayed in the caller's memory when nothing was released.
     #[test]
-    fn mended_scores_are_wiped_whatever_became_of_the_release() {
+    fn scores_are_wiped_whatever_became_of_the_release() {
         let e = Epsilon::new(1.0).unwrap();
         let mechanism = WorstCase::new(
             2,

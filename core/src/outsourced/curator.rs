@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_releases_at_two_scales_do_not_add() {
+    fn releases_at_two_scales_do_not_add() {
         let mechanism = GaussianProjection::identity(1, 1.0, 1e-5, 25.0, 20).unwrap();
         let event = |constants: Constants<'_>| {
             let mut table = [1.0, 2.0];

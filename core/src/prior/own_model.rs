@@ -54,9 +54,10 @@ pub const fn own_model_from(axes: usize) -> usize {
 /// let value = |x: f64| (-40.0 * (x - 0.3).powi(2)).exp() + 1.1 * (-40.0 * (x - 0.8).powi(2)).exp();
 /// let mut own = vec![0.0; optimizer::storage_len(1, 20)];
 /// for number in 0..20 {
-///     let candidate = match number < own_model_from(1) {
-///         true => search.suggest(),
-///         false => OwnModel::fit(&search, &mut own[..])?.suggest(&mut search)?,
+///     let candidate = if number < own_model_from(1) {
+///         search.suggest()
+///     } else {
+///         OwnModel::fit(&search, &mut own[..])?.suggest(&mut search)?
 ///     };
 ///     search.observe(candidate, value(candidates[candidate]))?;
 /// }

@@ -368,11 +368,7 @@ mod tests {
         }
     }
 
-    const ROUND: Event = Event::PoissonSampledGaussian {
-        sampling_probability: 0.25,
-        noise_multiplier: 1.0,
-        relation: NeighboringRelation::ReplaceSpecial,
-    };
+    const ROUND: Event = Event::sampled(0.25, 1.0);
 
     #[test]
     fn refuses_before_anything_and_stays_as_it_was() {
@@ -410,11 +406,7 @@ mod tests {
         let mut beyond = Filter::new(five.epsilon * 0.5, 1e-5)
             .unwrap()
             .resume(recorded);
-        let cheap = Event::PoissonSampledGaussian {
-            sampling_probability: 1e-6,
-            noise_multiplier: 100.0,
-            relation: NeighboringRelation::ReplaceSpecial,
-        };
+        let cheap = Event::sampled(1e-6, 100.0);
         assert!(
             Filter::new(five.epsilon * 0.5, 1e-5)
                 .unwrap()
@@ -430,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_stored_budget_is_judged() {
+    fn a_stored_budget_is_judged() {
         let accountant = RdpAccountant::new;
         let stored = |epsilon_max, delta, order| {
             let mut bytes = [0u8; 2000];

@@ -17,7 +17,7 @@ use core::fmt;
 use super::accountant::order::{ORDER_COUNT, ORDERS, Row, epsilon};
 use super::accountant::rdp::divergences;
 use super::accountant::{AccountantError, analytic::bisect};
-use super::event::{Event, NeighboringRelation};
+use super::event::Event;
 use super::sampling::SamplingProbability;
 
 /// Why there is no answer.
@@ -75,13 +75,12 @@ impl From<AccountantError> for CalibrateError {
 ///
 /// ```
 /// use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
-/// use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
+/// use sordino_core::privacy::{Event, SamplingProbability};
 ///
 /// let target = Target::new(3.0, 1e-5)?;
 /// let q = SamplingProbability::new(0.1)?;
 /// let noise_multiplier = calibrate::noise_multiplier(&target, q, 100)?;
-/// let relation = NeighboringRelation::ReplaceSpecial;
-/// let event = Event::PoissonSampledGaussian { sampling_probability: q.value(), noise_multiplier, relation };
+/// let event = Event::sampled(q.value(), noise_multiplier);
 /// assert!(target.epsilon_of(&event, 100)? <= target.epsilon());
 /// assert_eq!(calibrate::rounds(&target, &event)?, 100); // the search the other way round agrees
 /// assert_eq!(Target::new(0.0, 1e-5), Err(CalibrateError::TargetEpsilon(0.0)));
@@ -139,14 +138,6 @@ impl Target {
     }
 }
 
-const fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
-    Event::PoissonSampledGaussian {
-        sampling_probability,
-        noise_multiplier,
-        relation: NeighboringRelation::ReplaceSpecial,
-    }
-}
-
 /// The smallest noise multiplier in [0.05, 10⁶] for `rounds` Poisson-sampled Gaussian releases; the
 /// value returned meets the target, one 1e-6 smaller does not (or is 0.05).
 ///
@@ -157,7 +148,7 @@ pub fn noise_multiplier(
     rounds: u32,
 ) -> Result<f64, CalibrateError> {
     let q = sampling_probability.value();
-    let epsilon = |z: f64| target.epsilon_of(&sampled(q, z), rounds);
+    let epsilon = |z: f64| target.epsilon_of(&Event::sampled(q, z), rounds);
     let low = 0.05;
     let mut high = 1.0;
     if epsilon(low)? <= target.epsilon {
@@ -207,7 +198,7 @@ pub fn sampling_probability(
     noise_multiplier: f64,
     rounds: u32,
 ) -> Result<SamplingProbability, CalibrateError> {
-    let epsilon = |q: f64| target.epsilon_of(&sampled(q, noise_multiplier), rounds);
+    let epsilon = |q: f64| target.epsilon_of(&Event::sampled(q, noise_multiplier), rounds);
     if epsilon(1.0)? <= target.epsilon {
         return Ok(SamplingProbability::ONE);
     }
@@ -254,17 +245,18 @@ mod tests {
             (z - 1.0).abs() < 1e-3,
             "notes/privacy.md: 8.362 at z = 1, found {z}"
         );
-        assert!(target.epsilon_of(&sampled(0.25, z), 40).unwrap() <= 8.362_5);
+        assert!(target.epsilon_of(&Event::sampled(0.25, z), 40).unwrap() <= 8.362_5);
         assert!(
             target
-                .epsilon_of(&sampled(0.25, z * (1.0 - 1e-6)), 40)
+                .epsilon_of(&Event::sampled(0.25, z * (1.0 - 1e-6)), 40)
                 .unwrap()
                 > 8.362_5
         );
-        assert_eq!(rounds(&target, &sampled(0.25, 1.0)).unwrap(), 40);
+        assert_eq!(rounds(&target, &Event::sampled(0.25, 1.0)).unwrap(), 40);
         let p = sampling_probability(&target, 1.0, 40).unwrap().value();
         assert!(
-            (p - 0.25).abs() < 1e-3 && target.epsilon_of(&sampled(p, 1.0), 40).unwrap() <= 8.362_5
+            (p - 0.25).abs() < 1e-3
+                && target.epsilon_of(&Event::sampled(p, 1.0), 40).unwrap() <= 8.362_5
         );
     }
 
@@ -275,8 +267,8 @@ mod tests {
         }
         assert!(Target::new(1.0, 0.0).is_err() && Target::new(1.0, 1.0).is_err());
         let target = Target::new(1.0, 1e-5).unwrap();
-        assert_eq!(rounds(&target, &sampled(0.5, 0.1)).unwrap(), 0);
-        assert_eq!(rounds(&target, &sampled(0.0, 1.0)).unwrap(), 1 << 31);
+        assert_eq!(rounds(&target, &Event::sampled(0.5, 0.1)).unwrap(), 0);
+        assert_eq!(rounds(&target, &Event::sampled(0.0, 1.0)).unwrap(), 1 << 31);
         assert_eq!(
             sampling_probability(&target, 1e3, 1).unwrap(),
             SamplingProbability::ONE

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_stored_budgets_are_judged() {
+    fn stored_budgets_are_judged() {
         let stored = |spent: u64, max: u64| {
             let mut bytes = [0u8; 30];
             let used = postcard::to_slice(&(spent, max), &mut bytes).unwrap().len();

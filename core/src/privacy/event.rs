@@ -116,6 +116,25 @@ pub enum Event {
 }
 
 impl Event {
+    /// One Poisson-sampled Gaussian release, where an absent agent contributes nothing
+    /// ([`NeighboringRelation::ReplaceSpecial`]).
+    ///
+    /// **Parameters**: the inclusion probability; noise std ÷ L2 sensitivity.
+    ///
+    /// ```
+    /// use sordino_core::privacy::{Event, NeighboringRelation};
+    ///
+    /// let event = Event::sampled(0.25, 1.0);
+    /// assert!(event.is_valid() && event.relation() == NeighboringRelation::ReplaceSpecial);
+    /// ```
+    pub const fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Self {
+        Event::PoissonSampledGaussian {
+            sampling_probability,
+            noise_multiplier,
+            relation: NeighboringRelation::ReplaceSpecial,
+        }
+    }
+
     /// The relation under which this event's loss is meant.
     pub const fn relation(&self) -> NeighboringRelation {
         match *self {

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended_a_unit_is_judged_wherever_it_comes_from() {
+    fn a_unit_is_judged_wherever_it_comes_from() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(ShiftUnit::new(bad).is_err());
             let mut bytes = [0u8; 20];

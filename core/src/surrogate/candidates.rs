@@ -137,26 +137,24 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             });
         }
         let points = self.points.as_ref();
-        let (mean, rest) = slice::split(self.storage.as_mut(), count);
-        let (variance, rows) = slice::split(rest, count);
+        let (all_means, rest) = slice::split(self.storage.as_mut(), count);
+        let (all_variances, rows) = slice::split(rest, count);
         let x = part(points, index * dim, dim);
-        let squared = at(variance, index) + self.noise_variance;
+        let squared = at(all_variances, index) + self.noise_variance;
         let threshold = T::from_u32(n as u32 + 8)
             * T::EPSILON
             * (self.kernel.variance(x) + self.noise_variance);
         if !(squared > threshold) {
-            let pivot = squared.to_f64();
-            let threshold = threshold.to_f64();
             return Err(SurrogateError::Singular(NotPositiveDefinite {
                 row: n,
-                pivot,
-                threshold,
+                pivot: squared.to_f64(),
+                threshold: threshold.to_f64(),
             }));
         }
         let pivot = squared.sqrt();
-        let z = (y - at(mean, index)) / pivot;
+        let z = (y - at(all_means, index)) / pivot;
         // |mean| ≤ |old mean| + std·|z|.
-        let bound = largest_magnitude(mean);
+        let bound = largest_magnitude(all_means);
         if !(z * z).is_finite()
             || !(bound + z.abs() * self.kernel.variance(x).max(T::ONE)).is_finite()
         {
@@ -165,14 +163,14 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         let inverse = T::ONE / pivot;
         let (home, home_len) = block_of(index, count);
         let blocks = count.div_ceil(BLOCK);
-        for block in 0..blocks {
+        for turn in 0..blocks {
             // To and fro: what was used last is still in the cache.
-            let start = BLOCK
-                * if n.is_multiple_of(2) {
-                    block
-                } else {
-                    blocks - 1 - block
-                };
+            let number = if n.is_multiple_of(2) {
+                turn
+            } else {
+                blocks - 1 - turn
+            };
+            let start = BLOCK * number;
             let end = (start + BLOCK).min(count);
             let len = end - start;
             let (before, rest) = slice::split(rows, start * self.capacity);
@@ -180,33 +178,32 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             let (done, row) = slice::split(block, n * len);
             let done = &*done;
             let row = head_mut(row, len);
-            let known = match home.cmp(&start) {
-                Ordering::Less => part(before, home * self.capacity, n * home_len),
-                Ordering::Equal => done,
-                Ordering::Greater => part(after, (home - end) * self.capacity, n * home_len),
-            };
             let known = Known {
-                rows: known,
+                rows: match home.cmp(&start) {
+                    Ordering::Less => part(before, home * self.capacity, n * home_len),
+                    Ordering::Equal => done,
+                    Ordering::Greater => part(after, (home - end) * self.capacity, n * home_len),
+                },
                 len: home_len,
                 at: index - home,
             };
             self.kernel
-                .covariances(x, part(points, start * dim, (end - start) * dim), row);
-            let mean = part_mut(mean, start, end - start);
-            let variance = part_mut(variance, start, end - start);
+                .covariances(x, part(points, start * dim, len * dim), row);
+            let means = part_mut(all_means, start, len);
+            let variances = part_mut(all_variances, start, len);
             dispatch::run(
                 #[inline(always)]
                 |_| {
                     subtract_rows(done, known, row);
-                    for ((v, mean), variance) in row.iter_mut().zip(mean).zip(variance.iter_mut()) {
+                    let columns = row.iter_mut().zip(means).zip(variances.iter_mut());
+                    for ((v, mean), variance) in columns {
                         *v *= inverse;
                         *mean += *v * z;
-                        let left = *variance - *v * *v;
-                        *variance = left;
+                        *variance -= *v * *v;
                     }
                 },
             );
-            for variance in variance {
+            for variance in variances {
                 *variance = clamp(*variance, &mut self.variance_clamps);
             }
         }

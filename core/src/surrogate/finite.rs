@@ -116,11 +116,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         }
         let smallest = T::from_f64(1024.0) * T::EPSILON * variance_max;
         if !(noise_variance >= smallest) {
-            let noise_variance = noise_variance.to_f64();
-            let smallest = smallest.to_f64();
             return Err(SurrogateError::Unresolved {
-                noise_variance,
-                smallest,
+                noise_variance: noise_variance.to_f64(),
+                smallest: smallest.to_f64(),
             });
         }
         Ok(FiniteGp {
@@ -153,12 +151,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         let denominator = at(column, index) + self.noise_variance;
         let threshold = T::from_f64(16.0) * T::EPSILON * (self.variance_max + self.noise_variance);
         if !(denominator > threshold) {
-            let pivot = denominator.to_f64();
-            let threshold = threshold.to_f64();
             return Err(SurrogateError::Singular(NotPositiveDefinite {
                 row: index,
-                pivot,
-                threshold,
+                pivot: denominator.to_f64(),
+                threshold: threshold.to_f64(),
             }));
         }
         let gain = (y - at(mean, index)) / denominator;

@@ -246,11 +246,9 @@ where
         }
         let smallest = T::from_f64(1024.0) * T::EPSILON * variance_max;
         if !(noise_variance >= smallest) {
-            let noise_variance = noise_variance.to_f64();
-            let smallest = smallest.to_f64();
             return Err(SurrogateError::Unresolved {
-                noise_variance,
-                smallest,
+                noise_variance: noise_variance.to_f64(),
+                smallest: smallest.to_f64(),
             });
         }
         let mut gp = GridGp {
@@ -328,12 +326,10 @@ where
         let squared = prior - explained;
         let threshold = T::from_u32(n as u32 + 8) * T::EPSILON * prior;
         if !(squared > threshold) {
-            let pivot = squared.to_f64();
-            let threshold = threshold.to_f64();
             return Err(SurrogateError::Singular(NotPositiveDefinite {
                 row: n,
-                pivot,
-                threshold,
+                pivot: squared.to_f64(),
+                threshold: threshold.to_f64(),
             }));
         }
         let pivot = squared.sqrt();

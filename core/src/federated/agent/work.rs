@@ -12,6 +12,22 @@ use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::random::Purpose;
 
+/// A broadcast as it was heard.
+#[derive(Clone, Copy)]
+struct Heard<'a, T> {
+    vectors: &'a [T],
+    /// The candidate that maximises them, where the server said so.
+    maximum: Option<u32>,
+}
+
+/// How an agent finds the query of a round.
+enum Choice {
+    /// It is known already.
+    Query(u32),
+    /// Weights are maximised: of its own draw, or of the broadcast.
+    Maximize { own: bool },
+}
+
 impl<T: Scalar> Agent<'_, T> {
     /// One step of the machine: one input in, one borrowed output out.
     ///
@@ -94,7 +110,7 @@ impl<T: Scalar> Agent<'_, T> {
             Input::Observed(y) => self.observed(y, first, &mut effort),
             Input::Broadcast { vectors, maximum } => self
                 .check_broadcast(vectors, maximum)
-                .and_then(|()| self.begin_round(Some((vectors, maximum)), &mut effort)),
+                .and_then(|()| self.begin_round(Some(Heard { vectors, maximum }), &mut effort)),
             Input::NoBroadcast => self.begin_round(None, &mut effort),
             Input::Missed => Ok(Poll::Ready(self.miss_round())),
         };
@@ -289,7 +305,7 @@ impl<T: Scalar> Agent<'_, T> {
     /// round. An own draw that is refused leaves the agent waiting.
     fn begin_round(
         &mut self,
-        broadcast: Option<(&[T], Option<u32>)>,
+        heard: Option<Heard<'_, T>>,
         effort: &mut Effort,
     ) -> Result<Poll<Answer>, AgentError> {
         let p = self.config.parameters();
@@ -297,29 +313,16 @@ impl<T: Scalar> Agent<'_, T> {
         let round = self.state.round + 1;
         let (own, mut streaming) = match self.work {
             Work::Maximizing { own, streaming } => (own, streaming),
-            _ => {
-                let coin = || {
-                    self.state
-                        .seed
-                        .stream(self.party(), Purpose::Mixing, round)
-                        .word()
-                };
-                let own = broadcast.is_none() || p.mixing.own_draw(round, coin());
-                let found = match broadcast {
-                    Some((_, maximum)) if !own => Poll::Ready(maximum),
-                    _ => self.own_draw(round, effort)?,
-                };
-                match found {
-                    Poll::Pending => return Ok(Poll::Pending),
-                    Poll::Ready(Some(candidate)) => {
-                        return Ok(Poll::Ready(self.query(round, candidate)));
-                    }
-                    Poll::Ready(None) => (own, Streaming::begin()),
+            _ => match self.choose(round, heard, effort)? {
+                Poll::Pending => return Ok(Poll::Pending),
+                Poll::Ready(Choice::Query(candidate)) => {
+                    return Ok(Poll::Ready(self.query(round, candidate)));
                 }
-            }
+                Poll::Ready(Choice::Maximize { own }) => (own, Streaming::begin()),
+            },
         };
-        let (regions, weights) = match broadcast {
-            Some((vectors, _)) if !own => (&p.regions, vectors),
+        let (regions, weights) = match heard {
+            Some(heard) if !own => (&p.regions, heard.vectors),
             _ => (&self.whole, finite(self.draw, p.feature_count as usize)?),
         };
         let count = effort.take(CANDIDATE, u32::MAX);
@@ -331,6 +334,31 @@ impl<T: Scalar> Agent<'_, T> {
         }
         self.work = Work::Maximizing { own, streaming };
         Ok(Poll::Pending)
+    }
+
+    /// Follows the own draw or the broadcast, by the coin of the round.
+    fn choose(
+        &mut self,
+        round: u32,
+        heard: Option<Heard<'_, T>>,
+        effort: &mut Effort,
+    ) -> Result<Poll<Choice>, AgentError> {
+        let p = self.config.parameters();
+        let coin = || {
+            self.state
+                .seed
+                .stream(self.party(), Purpose::Mixing, round)
+                .word()
+        };
+        let own = heard.is_none() || p.mixing.own_draw(round, coin());
+        let maximum = match heard {
+            Some(heard) if !own => Poll::Ready(heard.maximum),
+            _ => self.own_draw(round, effort)?,
+        };
+        Ok(maximum.map(|maximum| match maximum {
+            Some(candidate) => Choice::Query(candidate),
+            None => Choice::Maximize { own },
+        }))
     }
 
     fn query(&mut self, round: u32, candidate: u32) -> Answer {

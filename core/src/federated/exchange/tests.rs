@@ -670,7 +670,7 @@ fn a_stored_exchange_goes_on_and_agreements_differ_by_every_number() {
 
 /// A round that too few had answered ended at its deadline.
 #[test]
-fn mended3_a_round_that_is_held_stays_open_with_the_answers_it_has() {
+fn a_round_that_is_held_stays_open_with_the_answers_it_has() {
     let terms = agreement(2);
     let mut server = Server::new(&terms, 2);
     server.begin(0, Millis(0));

@@ -74,10 +74,9 @@ impl<'a, T: Scalar> Observations<'a, T> {
                 return Err(PriorError::Candidate { entry, candidates });
             }
             if !value.is_finite() {
-                let value = value.to_f64();
                 return Err(PriorError::Number {
                     what: "observation",
-                    value,
+                    value: value.to_f64(),
                     admissible: "(-inf, inf)",
                 });
             }

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::linalg::NotPositiveDefinite;
+use crate::math::Scalar;
 
 /// A step that was refused; the object it belongs to is as before unless its documentation says
 /// otherwise. No variant depends on another party's data.
@@ -126,6 +127,24 @@ pub(super) fn exactly(what: &'static str, len: usize, expected: usize) -> Result
             what,
             len,
             expected,
+        })
+    }
+}
+
+/// Refuses a number that is outside its range.
+pub(super) fn judge<T: Scalar>(
+    what: &'static str,
+    value: T,
+    holds: bool,
+    admissible: &'static str,
+) -> Result<(), PriorError> {
+    if holds {
+        Ok(())
+    } else {
+        Err(PriorError::Number {
+            what,
+            value: value.to_f64(),
+            admissible,
         })
     }
 }

@@ -224,33 +224,19 @@ impl<'a, T: Scalar> Factors<'a, T> {
             }
             self.solve_row(levels(models), n);
         }
-        let each = models.chunk_by(same_level).enumerate();
-        let each = each.flat_map(|(level, models)| {
-            models
-                .iter()
-                .enumerate()
-                .map(move |(i, model)| (level, i, model))
-        });
-        for (
-            weight,
-            (
-                level,
-                place,
-                Model {
-                    trust, log_prior, ..
-                },
-            ),
-        ) in weights.iter_mut().zip(each)
-        {
+        let mut places = weights.iter_mut();
+        for (level, models) in models.chunk_by(same_level).enumerate() {
             let (factor, ln_det) = self.level(level);
-            let squares = if beside && place == 0 {
-                sum_of_squares(slice::head(lower::row(factor, n), n))
-            } else {
-                fill(*trust, residual);
-                lower::solve(factor, residual);
-                sum_of_squares(residual)
-            };
-            *weight = *log_prior - half * (squares + (ln_det + ln_det));
+            for (i, (model, weight)) in models.iter().zip(places.by_ref()).enumerate() {
+                let squares = if beside && i == 0 {
+                    sum_of_squares(slice::head(lower::row(factor, n), n))
+                } else {
+                    fill(model.trust, residual);
+                    lower::solve(factor, residual);
+                    sum_of_squares(residual)
+                };
+                *weight = model.log_prior - half * (squares + (ln_det + ln_det));
+            }
         }
         weights
     }

@@ -361,7 +361,6 @@ impl<'a, T: Scalar> Member<'a, T> {
     ///
     /// **Errors**: [`MemberError`], as of a contribution.
     pub fn encoding(&mut self) -> Result<Option<JointVectors>, MemberError> {
-        let public = self.public;
         let config = self.protocol.config;
         let epoch = self.state.frames.checked_sub(1).map(|epoch| epoch as usize);
         let multiplier = epoch
@@ -370,12 +369,7 @@ impl<'a, T: Scalar> Member<'a, T> {
         let Some(noise_multiplier) = multiplier else {
             return Ok(None);
         };
-        let (mut posterior, scratch) = self.posterior()?;
-        let terms = match posterior.terms() {
-            Some(terms) => terms,
-            None => posterior.prepare(&public, scratch)?,
-        };
-        self.state.prepared = Prepared(Some(terms));
+        let terms = self.terms()?;
         Ok(Some(JointVectors::new(&config, &terms, noise_multiplier)?))
     }
 
@@ -408,6 +402,18 @@ impl<'a, T: Scalar> Member<'a, T> {
             &mut *self.storage.posterior,
         )?;
         Ok((posterior.with_terms(prepared.0), &mut *self.storage.scratch))
+    }
+
+    /// The terms of the release of its epoch, kept until the release is learned.
+    fn terms(&mut self) -> Result<Terms<T>, MemberError> {
+        let public = self.public;
+        let (mut posterior, scratch) = self.posterior()?;
+        let terms = match posterior.terms() {
+            Some(terms) => terms,
+            None => posterior.prepare(&public, scratch)?,
+        };
+        self.state.prepared = Prepared(Some(terms));
+        Ok(terms)
     }
 
     /// Takes in the sums of a release as its server does.
@@ -483,13 +489,7 @@ impl<'a, T: Scalar> Member<'a, T> {
             zeros.fill(T::ZERO);
             return Ok(Next::Give(zeros));
         }
-        let public = self.public;
-        let (mut posterior, scratch) = self.posterior()?;
-        let terms = match posterior.terms() {
-            Some(terms) => terms,
-            None => posterior.prepare(&public, scratch)?,
-        };
-        self.state.prepared = Prepared(Some(terms));
+        let terms = self.terms()?;
         let Member {
             protocol,
             public,

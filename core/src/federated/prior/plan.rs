@@ -145,11 +145,7 @@ mod tests {
     /// event charged here costs.
     #[test]
     fn everybody_is_a_gaussian() {
-        let q_is_one = Event::PoissonSampledGaussian {
-            sampling_probability: 1.0,
-            noise_multiplier: 2.5,
-            relation: NeighboringRelation::ReplaceSpecial,
-        };
+        let q_is_one = Event::sampled(1.0, 2.5);
         let epsilon = |event: &Event| {
             let mut accountant = RdpAccountant::new();
             accountant.compose(event, 6).unwrap();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::config::OwnDraw;
 use super::config::Config;
-use super::error::PriorError;
+use super::error::{PriorError, judge};
 use super::evidence::{Model, models};
 use super::filter::Plan;
 use crate::digest::Digest;
@@ -92,17 +92,6 @@ impl PriorProtocol {
     /// **Errors**: [`PriorError::Number`] naming the first outside its range;
     /// [`PriorError::Length`] for multipliers that are not one for each release.
     pub fn check(&self) -> Result<(), PriorError> {
-        let judge = |what, value: f64, holds: bool, admissible| {
-            if holds {
-                Ok(())
-            } else {
-                Err(PriorError::Number {
-                    what,
-                    value,
-                    admissible,
-                })
-            }
-        };
         judge(
             "rounds",
             f64::from(self.rounds),
@@ -218,17 +207,6 @@ impl CampaignProtocol {
     ///
     /// **Errors**: [`PriorError::Number`] naming the first outside its range.
     pub fn check(&self) -> Result<(), PriorError> {
-        let judge = |what, value: f64, holds: bool, admissible| {
-            if holds {
-                Ok(())
-            } else {
-                Err(PriorError::Number {
-                    what,
-                    value,
-                    admissible,
-                })
-            }
-        };
         judge(
             "rounds",
             f64::from(self.rounds),
@@ -249,11 +227,10 @@ impl CampaignProtocol {
                 "(0, inf)",
             )?;
         }
-        let lengthscale = self.lengthscale;
         judge(
             "lengthscale",
-            lengthscale,
-            lengthscale > 0.0 && lengthscale.is_finite(),
+            self.lengthscale,
+            self.lengthscale > 0.0 && self.lengthscale.is_finite(),
             "(0, inf)",
         )?;
         self.plan().check()

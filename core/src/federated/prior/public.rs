@@ -158,16 +158,11 @@ impl<'a, T: Scalar> Public<'a, T> {
     #[inline]
     pub fn prior(&self) -> (&'a [T], usize) {
         let rows = self.tables.prior_rows;
-        match rows.is_empty() {
-            true => (self.feature_rows, self.config.features()),
-            false => (
-                rows,
-                rows.len()
-                    .checked_div(self.candidates())
-                    .unwrap_or(0)
-                    .max(1),
-            ),
+        if rows.is_empty() {
+            return (self.feature_rows, self.config.features());
         }
+        let columns = rows.len().checked_div(self.candidates()).unwrap_or(0);
+        (rows, columns.max(1))
     }
 }
 

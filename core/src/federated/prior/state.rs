@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 use super::bound::judge_release;
 use super::config::Config;
 use super::design::{Design, design_len};
-use super::error::{PriorError, at_least, exactly};
+use super::error::{PriorError, at_least, exactly, judge};
 use super::public::Public;
 use crate::linalg::slice::{self, head_mut, part};
 use crate::linalg::{axpy, dot, lower, matvec, packed_len};
@@ -291,10 +291,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         }
         let clip_radius = trace.sqrt();
         if !(clip_radius > T::ZERO && clip_radius.is_finite()) {
-            let value = clip_radius.to_f64();
             return Err(PriorError::Number {
                 what: "clip_radius",
-                value,
+                value: clip_radius.to_f64(),
                 admissible: "(0, inf)",
             });
         }
@@ -395,24 +394,6 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         })?;
         draw_with_factor(stream, self.weights(), factor, out);
         Ok(())
-    }
-}
-
-/// Refuses a number that no posterior has.
-fn judge<T: Scalar>(
-    what: &'static str,
-    value: T,
-    holds: bool,
-    admissible: &'static str,
-) -> Result<(), PriorError> {
-    if holds {
-        Ok(())
-    } else {
-        Err(PriorError::Number {
-            what,
-            value: value.to_f64(),
-            admissible,
-        })
     }
 }
 

@@ -90,7 +90,7 @@ fn run(cut: u32, kind: Kind) -> (Vec<[u32; 3]>, u32) {
 }
 
 #[test]
-fn mended3_a_reset_neither_loses_a_fit_nor_makes_another() {
+fn a_reset_neither_loses_a_fit_nor_makes_another() {
     let (written, acts) = run(0, Kind::Written);
     let (left, fewer) = run(0, Kind::Left);
     assert!(
@@ -127,7 +127,7 @@ fn just_fitted_is_of_the_log_and_refusals_do_not_end_it() {
 
 /// A window that is smaller than the initial points, and a log of which only the window is left.
 #[test]
-fn mended3_a_log_that_was_shortened_still_knows_how_much_was_told() {
+fn a_log_that_was_shortened_still_knows_how_much_was_told() {
     let settings = Settings {
         when_full: WhenFull::DropOldest,
         ..Settings::default()

@@ -121,7 +121,7 @@ fn through_postcard<V: Serialize + DeserializeOwned>(value: &V) -> V {
 }
 
 #[test]
-fn mended_a_resumed_optimizer_suggests_the_same_points() {
+fn a_resumed_optimizer_suggests_the_same_points() {
     let ucb = Acquisition::UpperConfidenceBound { width: 2.0 };
     let smooth = Settings {
         shape: Stationary::SquaredExponential,
@@ -150,7 +150,7 @@ fn mended_a_resumed_optimizer_suggests_the_same_points() {
 }
 
 #[test]
-fn mended_a_log_that_cannot_be_this_optimizers_is_refused() {
+fn a_log_that_cannot_be_this_optimizers_is_refused() {
     let resume = |log: &[LogEntry<f32>]| {
         let storage = vec![0.0f32; storage_len(1, 8)];
         Optimizer::resume(

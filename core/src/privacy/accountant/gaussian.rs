@@ -60,17 +60,13 @@ impl GaussianAccountant {
                 delta_spent: 0.0,
             });
         }
-        let order = None;
-        let at_edge = false;
-        let releases = self.releases;
-        let epsilon = analytic::epsilon(z, delta)?;
         Ok(PrivacySpent {
-            epsilon,
+            epsilon: analytic::epsilon(z, delta)?,
             delta,
             quality: Quality::Exact,
-            order,
-            at_edge,
-            releases,
+            order: None,
+            at_edge: false,
+            releases: self.releases,
         })
     }
 }
@@ -107,14 +103,11 @@ impl Accountant for GaussianAccountant {
             return Err(AccountantError::InvalidEvent(*event));
         }
         let precision = precision(event).ok_or(AccountantError::UnsupportedEvent(*event))?;
-        let now = event.relation();
-        match self.relation {
-            Some(before) if before != now => {
-                return Err(AccountantError::MixedRelations { before, now });
-            }
-            _ if count == 0 => return Ok(()),
-            _ => self.relation = Some(now),
+        event.relation().adds_to(self.relation)?;
+        if count == 0 {
+            return Ok(());
         }
+        self.relation = Some(event.relation());
         self.precision = add_up(self.precision, count, precision);
         self.releases = self.releases.saturating_add(count.into());
         Ok(())

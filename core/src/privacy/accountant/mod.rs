@@ -105,6 +105,28 @@ impl fmt::Display for AccountantError {
 
 impl core::error::Error for AccountantError {}
 
+impl NeighboringRelation {
+    /// Whether a loss under this relation adds to what was composed before: only to one under the
+    /// same relation, and to nothing.
+    ///
+    /// **Errors**: [`AccountantError::MixedRelations`].
+    ///
+    /// ```
+    /// use sordino_core::privacy::NeighboringRelation::{AddOrRemoveOne, ReplaceOne};
+    ///
+    /// assert!(ReplaceOne.adds_to(None).is_ok() && ReplaceOne.adds_to(Some(ReplaceOne)).is_ok());
+    /// assert!(ReplaceOne.adds_to(Some(AddOrRemoveOne)).is_err());
+    /// ```
+    pub fn adds_to(self, before: Option<Self>) -> Result<(), AccountantError> {
+        match before {
+            Some(before) if before != self => {
+                Err(AccountantError::MixedRelations { before, now: self })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Why a stored accountant is not believed: no sequence of charges leads to it, and it would lower
 /// the next sum.
 ///
@@ -208,10 +230,9 @@ fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<()
 ///
 /// ```
 /// use sordino_core::privacy::accountant::{Accountant, MomentsAccountant, RdpAccountant};
-/// use sordino_core::privacy::{Event, NeighboringRelation};
+/// use sordino_core::privacy::Event;
 ///
-/// let relation = NeighboringRelation::ReplaceSpecial;
-/// let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+/// let event = Event::sampled(0.25, 1.0);
 /// let mut epsilons = [0.0; 2];
 /// let accountants: [&mut dyn Accountant; 2] = [&mut RdpAccountant::new(), &mut MomentsAccountant::new()];
 /// for (accountant, epsilon) in accountants.into_iter().zip(&mut epsilons) {

@@ -118,14 +118,11 @@ impl MomentsAccountant {
             } => (sampling_probability, noise_multiplier),
             _ => return Err(AccountantError::UnsupportedEvent(*event)),
         };
-        let now = event.relation();
-        match self.relation {
-            Some(before) if before != now => {
-                return Err(AccountantError::MixedRelations { before, now });
-            }
-            _ if count == 0 => return Ok(()),
-            _ => self.relation = Some(now),
+        event.relation().adds_to(self.relation)?;
+        if count == 0 {
+            return Ok(());
         }
+        self.relation = Some(event.relation());
         let mut first = 0.0;
         for (moment, lambda) in self.log_moments.iter_mut().zip(1u8..) {
             let divergence = poisson::divergence(q, z, f64::from(lambda) + 1.0);
@@ -226,11 +223,7 @@ mod tests {
 
     #[test]
     fn composing_is_adding() {
-        let event = Event::PoissonSampledGaussian {
-            sampling_probability: 0.25,
-            noise_multiplier: 1.0,
-            relation: NeighboringRelation::ReplaceSpecial,
-        };
+        let event = Event::sampled(0.25, 1.0);
         let mut once = MomentsAccountant::new();
         let mut many = MomentsAccountant::new();
         once.compose(&event, 40).unwrap();
@@ -293,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_stored_moments_must_be_those_that_charges_lead_to() {
+    fn stored_moments_must_be_those_that_charges_lead_to() {
         let event = Event::Gaussian {
             noise_multiplier: 2.0,
             relation: NeighboringRelation::ReplaceSpecial,
@@ -334,7 +327,7 @@ mod tests {
 
     /// The slack for rounding grew with the releases that are claimed, without a bound.
     #[test]
-    fn mended_many_claimed_releases_do_not_excuse_a_moment_that_falls() {
+    fn many_claimed_releases_do_not_excuse_a_moment_that_falls() {
         let event = Event::Gaussian {
             noise_multiplier: 2.0,
             relation: NeighboringRelation::ReplaceSpecial,

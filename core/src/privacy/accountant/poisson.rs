@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_no_divergence_is_negative_or_falls_with_the_order() {
+    fn no_divergence_is_negative_or_falls_with_the_order() {
         // ln A(2) is 7 here, ln A(1.3) nothing: their difference was −3e-15.
         for (q, z) in [
             (2.115_641_044_093_842_3e-17, 0.109_148_106_004_985_6),

@@ -56,10 +56,33 @@ pub struct RdpAccountant {
     /// Releases whose divergence is positive at the lowest order.
     costly: u64,
     relation: Option<NeighboringRelation>,
-    /// The divergences of the last event seen: rounds are mostly alike, and a dry check comes
-    /// before each charge.
     #[serde(skip)]
-    cached: (Option<Event>, Row),
+    cached: Cached,
+}
+
+/// The divergences of the last event seen: rounds are mostly alike, and a dry check comes before
+/// each charge.
+#[derive(Clone, Debug, PartialEq)]
+struct Cached {
+    event: Option<Event>,
+    row: Row,
+}
+
+impl Cached {
+    const NOTHING: Self = Cached {
+        event: None,
+        row: Row::ZERO,
+    };
+
+    /// The divergences of an event.
+    fn look_up(&mut self, event: &Event) -> Result<&Row, AccountantError> {
+        if self.event != Some(*event) {
+            self.event = None;
+            divergences(event, &mut self.row)?;
+            self.event = Some(*event);
+        }
+        Ok(&self.row)
+    }
 }
 
 /// What an accountant is stored as, before it is believed.
@@ -98,7 +121,7 @@ impl TryFrom<Stored> for RdpAccountant {
             releases,
             costly,
             relation,
-            cached: (None, Row::ZERO),
+            cached: Cached::NOTHING,
         })
     }
 }
@@ -112,14 +135,13 @@ impl Default for RdpAccountant {
 impl RdpAccountant {
     /// Nothing spent. `const`: a device places it in a static.
     pub const fn new() -> Self {
-        let cached = (None, Row::ZERO);
         RdpAccountant {
             spent: Row::ZERO,
             delta_spent: 0.0,
             releases: 0,
             costly: 0,
             relation: None,
-            cached,
+            cached: Cached::NOTHING,
         }
     }
 
@@ -131,16 +153,17 @@ impl RdpAccountant {
     /// **Cost**: a new event: one evaluation of 156 divergences (below 1 ms on a host); the same
     /// event again: 156 additions.
     pub fn compose(&mut self, event: &Event, count: u32) -> Result<(), AccountantError> {
-        self.look_up(event)?;
-        for (spent, row) in self.spent.0.iter_mut().zip(&self.cached.1.0) {
-            *spent = add_up(*spent, count, *row);
+        event.relation().adds_to(self.relation)?;
+        let Row(row) = self.cached.look_up(event)?;
+        for (spent, divergence) in self.spent.0.iter_mut().zip(row) {
+            *spent = add_up(*spent, count, *divergence);
         }
         self.delta_spent = add_up(self.delta_spent, count, delta_of(event));
         if count > 0 {
             self.relation = Some(event.relation());
         }
         self.releases = self.releases.saturating_add(count.into());
-        if self.cached.1.0[0] > 0.0 {
+        if row[0] > 0.0 {
             self.costly = self.costly.saturating_add(count.into());
         }
         Ok(())
@@ -150,7 +173,7 @@ impl RdpAccountant {
     ///
     /// **Errors**: [`AccountantError::Delta`]; [`AccountantError::NoFiniteEpsilon`].
     pub fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
-        self.convert(delta, |i| self.spent.0[i], self.delta_spent, self.releases)
+        convert(delta, |i| self.spent.0[i], self.delta_spent, self.releases)
     }
 
     /// ε at δ judged at the i-th order of [`ORDERS`] alone: what holds where that order was named
@@ -166,7 +189,7 @@ impl RdpAccountant {
                 f64::INFINITY
             }
         };
-        self.convert(delta, at, self.delta_spent, self.releases)
+        convert(delta, at, self.delta_spent, self.releases)
     }
 
     /// What [`RdpAccountant::epsilon`] would say after `count` more releases of the event. Spends
@@ -177,9 +200,9 @@ impl RdpAccountant {
         count: u32,
         delta: f64,
     ) -> Result<PrivacySpent, AccountantError> {
-        self.look_up(event)?;
-        let row = &self.cached.1.0;
-        self.convert(
+        event.relation().adds_to(self.relation)?;
+        let Row(row) = self.cached.look_up(event)?;
+        convert(
             delta,
             |i| add_up(self.spent.0[i], count, row[i]),
             add_up(self.delta_spent, count, delta_of(event)),
@@ -195,8 +218,8 @@ impl RdpAccountant {
         i: usize,
         delta: f64,
     ) -> Result<PrivacySpent, AccountantError> {
-        self.look_up(event)?;
-        let row = &self.cached.1.0;
+        event.relation().adds_to(self.relation)?;
+        let Row(row) = self.cached.look_up(event)?;
         let at = |j: usize| {
             if j == i {
                 add_up(self.spent.0[j], 1, row[j])
@@ -204,7 +227,7 @@ impl RdpAccountant {
                 f64::INFINITY
             }
         };
-        self.convert(
+        convert(
             delta,
             at,
             add_up(self.delta_spent, 1, delta_of(event)),
@@ -243,62 +266,6 @@ impl RdpAccountant {
     pub const fn relation(&self) -> Option<NeighboringRelation> {
         self.relation
     }
-
-    fn look_up(&mut self, event: &Event) -> Result<(), AccountantError> {
-        let now = event.relation();
-        match self.relation {
-            Some(before) if before != now => {
-                return Err(AccountantError::MixedRelations { before, now });
-            }
-            _ => {}
-        }
-        if self.cached.0 != Some(*event) {
-            self.cached.0 = None;
-            divergences(event, &mut self.cached.1)?;
-            self.cached.0 = Some(*event);
-        }
-        Ok(())
-    }
-
-    fn convert(
-        &self,
-        delta: f64,
-        divergence: impl Fn(usize) -> f64,
-        delta_spent: f64,
-        releases: u64,
-    ) -> Result<PrivacySpent, AccountantError> {
-        check_delta(delta)?;
-        let quality = Quality::Upper;
-        let mut spent = PrivacySpent {
-            epsilon: f64::INFINITY,
-            delta,
-            quality,
-            order: None,
-            at_edge: false,
-            releases,
-        };
-        let left = (delta - delta_spent).next_down();
-        if delta_spent == 0.0 && (0..ORDER_COUNT).all(|i| divergence(i) == 0.0) {
-            spent.epsilon = 0.0;
-            return Ok(spent);
-        }
-        let left = if delta_spent == 0.0 { delta } else { left };
-        if left > 0.0 {
-            for (i, order) in ORDERS.iter().enumerate() {
-                let epsilon = order::epsilon(*order, divergence(i), left);
-                if epsilon < spent.epsilon {
-                    spent.epsilon = epsilon;
-                    spent.order = Some(*order);
-                    spent.at_edge = i == 0 || i + 1 == ORDER_COUNT;
-                }
-            }
-        }
-        if spent.epsilon.is_finite() {
-            Ok(spent)
-        } else {
-            Err(AccountantError::NoFiniteEpsilon { delta, delta_spent })
-        }
-    }
 }
 
 impl Accountant for RdpAccountant {
@@ -321,6 +288,48 @@ impl Accountant for RdpAccountant {
 
     fn relation(&self) -> Option<NeighboringRelation> {
         self.relation
+    }
+}
+
+/// ε at δ: the smallest over the orders, with the δ that (ε, δ) events put aside taken off.
+fn convert(
+    delta: f64,
+    divergence: impl Fn(usize) -> f64,
+    delta_spent: f64,
+    releases: u64,
+) -> Result<PrivacySpent, AccountantError> {
+    check_delta(delta)?;
+    let mut spent = PrivacySpent {
+        epsilon: f64::INFINITY,
+        delta,
+        quality: Quality::Upper,
+        order: None,
+        at_edge: false,
+        releases,
+    };
+    if delta_spent == 0.0 && (0..ORDER_COUNT).all(|i| divergence(i) == 0.0) {
+        spent.epsilon = 0.0;
+        return Ok(spent);
+    }
+    let left = if delta_spent == 0.0 {
+        delta
+    } else {
+        (delta - delta_spent).next_down()
+    };
+    if left > 0.0 {
+        for (i, order) in ORDERS.iter().enumerate() {
+            let epsilon = order::epsilon(*order, divergence(i), left);
+            if epsilon < spent.epsilon {
+                spent.epsilon = epsilon;
+                spent.order = Some(*order);
+                spent.at_edge = i == 0 || i + 1 == ORDER_COUNT;
+            }
+        }
+    }
+    if spent.epsilon.is_finite() {
+        Ok(spent)
+    } else {
+        Err(AccountantError::NoFiniteEpsilon { delta, delta_spent })
     }
 }
 
@@ -391,24 +400,16 @@ mod tests {
     extern crate std;
     use super::*;
 
-    fn sampled(q: f64, z: f64) -> Event {
-        Event::PoissonSampledGaussian {
-            sampling_probability: q,
-            noise_multiplier: z,
-            relation: NeighboringRelation::ReplaceSpecial,
-        }
-    }
-
     #[test]
     fn fresh_accountants_owe_nothing_and_composition_adds() {
         let mut accountant = RdpAccountant::new();
         assert_eq!(accountant.epsilon(1e-5).unwrap().epsilon, 0.0);
         let dry = accountant
-            .epsilon_after(&sampled(0.25, 1.0), 40, 1e-5)
+            .epsilon_after(&Event::sampled(0.25, 1.0), 40, 1e-5)
             .unwrap();
         assert_eq!(accountant.releases(), 0);
         for _ in 0..40 {
-            accountant.compose(&sampled(0.25, 1.0), 1).unwrap();
+            accountant.compose(&Event::sampled(0.25, 1.0), 1).unwrap();
         }
         let spent = accountant.epsilon(1e-5).unwrap();
         assert!(
@@ -424,7 +425,7 @@ mod tests {
     #[test]
     fn refuses_what_does_not_add() {
         let mut accountant = RdpAccountant::new();
-        accountant.compose(&sampled(0.25, 1.0), 1).unwrap();
+        accountant.compose(&Event::sampled(0.25, 1.0), 1).unwrap();
         let before = accountant.clone();
         let pure = Event::PureEpsilon {
             epsilon: 1.0,
@@ -435,7 +436,7 @@ mod tests {
             Err(AccountantError::MixedRelations { .. })
         ));
         assert!(matches!(
-            accountant.compose(&sampled(0.25, 0.0), 1),
+            accountant.compose(&Event::sampled(0.25, 0.0), 1),
             Err(AccountantError::InvalidEvent(_))
         ));
         assert_eq!(accountant.epsilon(1e-5), before.epsilon(1e-5));
@@ -516,9 +517,9 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_stored_loss_must_be_one_that_charges_lead_to() {
+    fn a_stored_loss_must_be_one_that_charges_lead_to() {
         let mut accountant = RdpAccountant::new();
-        accountant.compose(&sampled(0.25, 1.0), 100).unwrap();
+        accountant.compose(&Event::sampled(0.25, 1.0), 100).unwrap();
         assert_eq!(
             bytes_of(&forge(&accountant, 0, &[]).unwrap()),
             bytes_of(&accountant)
@@ -550,7 +551,7 @@ mod tests {
         // What costs nothing is honest, and so is what costs almost nothing.
         for (q, z) in [(0.0, 1.0), (1e-19, 0.1), (1e-300, 1.0), (1.0, 1e-3)] {
             let mut honest = RdpAccountant::new();
-            honest.compose(&sampled(q, z), 1000).unwrap();
+            honest.compose(&Event::sampled(q, z), 1000).unwrap();
             assert_eq!(
                 bytes_of(&forge(&honest, 0, &[]).unwrap()),
                 bytes_of(&honest),
@@ -567,7 +568,7 @@ mod tests {
             let relation = NeighboringRelation::ReplaceOne;
             let mut accountant = RdpAccountant::new();
             let event = match i % 3 {
-                0 => sampled(number(1e-19, 1.0), number(1e-2, 1e4)),
+                0 => Event::sampled(number(1e-19, 1.0), number(1e-2, 1e4)),
                 1 => Event::PureEpsilon {
                     epsilon: number(1e-12, 1e3),
                     relation,
@@ -596,7 +597,7 @@ mod tests {
     #[test]
     fn survives_a_checkpoint() {
         let mut accountant = RdpAccountant::new();
-        accountant.compose(&sampled(0.35, 1.6), 7).unwrap();
+        accountant.compose(&Event::sampled(0.35, 1.6), 7).unwrap();
         let mut bytes = [0u8; 2000];
         let used = postcard::to_slice(&accountant, &mut bytes).unwrap().len();
         let back: RdpAccountant = postcard::from_bytes(&bytes[..used]).unwrap();
@@ -606,12 +607,12 @@ mod tests {
         assert!(postcard::from_bytes::<RdpAccountant>(&bytes[..used]).is_err());
     }
 
-    /// Hostile reading of the mends: the slack for rounding grows with the releases that are
+    /// As a hostile reader has it: the slack for rounding grows with the releases that are
     /// claimed, without a bound.
     #[test]
-    fn mended_many_claimed_releases_do_not_excuse_a_row_that_falls() {
+    fn many_claimed_releases_do_not_excuse_a_row_that_falls() {
         let mut accountant = RdpAccountant::new();
-        accountant.compose(&sampled(0.25, 1.0), 100).unwrap();
+        accountant.compose(&Event::sampled(0.25, 1.0), 100).unwrap();
         let mut stored: Stored = postcard::from_bytes(&bytes_of(&accountant)).unwrap();
         stored.releases = u64::MAX;
         assert!(RdpAccountant::try_from(stored).is_ok(), "the control");

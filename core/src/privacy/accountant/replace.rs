@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_between_two_contributions_costs_more_than_against_nothing() {
+    fn between_two_contributions_costs_more_than_against_nothing() {
         let relation = NeighboringRelation::ReplaceSpecial;
         let event = Event::Gaussian {
             noise_multiplier: 3.0,

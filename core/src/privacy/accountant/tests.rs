@@ -41,14 +41,6 @@ mod by_trait {
 
     const RELATION: NeighboringRelation = NeighboringRelation::ReplaceSpecial;
 
-    fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
-        Event::PoissonSampledGaussian {
-            sampling_probability,
-            noise_multiplier,
-            relation: RELATION,
-        }
-    }
-
     /// The tight one first, then looser and looser.
     fn all() -> [(&'static str, Box<dyn Accountant>); 4] {
         [
@@ -66,14 +58,20 @@ mod by_trait {
             relation: RELATION,
         };
         for (events, delta) in [
-            (&[(sampled(0.25, 1.0), 40)][..], 0.00294),
-            (&[(sampled(0.25, 0.5), 40)], 1e-5),
-            (&[(sampled(0.25, 1.0), 20), (sampled(0.25, 2.0), 20)], 1e-5),
+            (&[(Event::sampled(0.25, 1.0), 40)][..], 0.00294),
+            (&[(Event::sampled(0.25, 0.5), 40)], 1e-5),
+            (
+                &[
+                    (Event::sampled(0.25, 1.0), 20),
+                    (Event::sampled(0.25, 2.0), 20),
+                ],
+                1e-5,
+            ),
             (
                 &[
                     (gaussian, 3),
-                    (sampled(1.0, 4.0), 2),
-                    (sampled(0.0, 1.0), 9),
+                    (Event::sampled(1.0, 4.0), 2),
+                    (Event::sampled(0.0, 1.0), 9),
                 ],
                 1e-6,
             ),
@@ -118,7 +116,7 @@ mod by_trait {
     fn each_refuses_by_name_and_stays_as_it_was() {
         let other = NeighboringRelation::AddOrRemoveOne;
         for (name, mut accountant) in all() {
-            let first = sampled(1.0, 1.0);
+            let first = Event::sampled(1.0, 1.0);
             accountant.compose(&first, 0).unwrap();
             assert_eq!(accountant.epsilon(0.1).unwrap().epsilon, 0.0, "{name}");
             assert_eq!(accountant.delta(0.0).unwrap(), 0.0, "{name}");
@@ -135,11 +133,11 @@ mod by_trait {
             assert_eq!(accountant.compose(&now, 1), Err(mixed), "{name}");
             assert_eq!(accountant.compose(&now, 0), Err(mixed), "{name}");
             assert_eq!(
-                accountant.compose(&sampled(1.0, 0.0), 1),
-                Err(AccountantError::InvalidEvent(sampled(1.0, 0.0)))
+                accountant.compose(&Event::sampled(1.0, 0.0), 1),
+                Err(AccountantError::InvalidEvent(Event::sampled(1.0, 0.0)))
             );
             let unknown = [
-                sampled(0.5, 1.0),
+                Event::sampled(0.5, 1.0),
                 Event::PureEpsilon {
                     epsilon: 1.0,
                     relation: RELATION,

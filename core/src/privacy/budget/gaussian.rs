@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_a_plan_of_exactly_epsilon_is_not_refused_its_last_release() {
+    fn a_plan_of_exactly_epsilon_is_not_refused_its_last_release() {
         for (epsilon, delta) in [(0.91, 0.00294), (7.05, 0.00294), (3.0, 1e-9)] {
             // Shares of a plan, as fine as calibrated ones are.
             let mu = (1.0 / analytic::noise_multiplier(epsilon, delta).unwrap()) * (1.0 - 1e-12);

@@ -327,20 +327,11 @@ impl GridGaussian {
 
     /// What one release costs.
     pub fn event(&self) -> Event {
-        let noise_multiplier = self.noise_multiplier;
-        let relation = NeighboringRelation::ReplaceSpecial;
         match self.sampling {
-            Some(probability) => {
-                let sampling_probability = probability.value();
-                Event::PoissonSampledGaussian {
-                    sampling_probability,
-                    noise_multiplier,
-                    relation,
-                }
-            }
+            Some(probability) => Event::sampled(probability.value(), self.noise_multiplier),
             None => Event::Gaussian {
-                noise_multiplier,
-                relation,
+                noise_multiplier: self.noise_multiplier,
+                relation: NeighboringRelation::ReplaceSpecial,
             },
         }
     }

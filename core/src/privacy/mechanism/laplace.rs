@@ -25,7 +25,7 @@ use crate::math::Scalar;
 use crate::privacy::epsilon::Epsilon;
 use crate::privacy::event::{Event, NeighboringRelation, Release};
 use crate::random::exact::{Bits, LAPLACE_SCALES_MAX};
-use crate::random::{NoiseError, NoiseSource, Provenance, Simulation, Stream, laplace};
+use crate::random::{NoiseError, NoiseSource, Provenance};
 
 /// Why a Laplace mechanism cannot be configured. None depends on a protected value.
 ///
@@ -356,32 +356,11 @@ impl ClampedLaplace {
     }
 }
 
-/// The paper's floating-point report y + Laplace(2b/ε): **simulation only**, with the clamp the
-/// paper assumes.
-///
-/// **Not private as executed**: the set of reachable numbers depends on y (Mironov 2012); `tests/`
-/// shows the one-line predicate that tells two rewards apart in a quarter of all draws.
-pub fn paper_report<T: Scalar>(
-    reward: T,
-    bound: T,
-    epsilon: T,
-    stream: &mut Stream,
-) -> Release<T, Simulation> {
-    let reward = if reward.is_finite() { reward } else { T::ZERO };
-    let clamped = Scalar::min(Scalar::max(reward, -bound), bound);
-    let scale = (bound + bound) / epsilon;
-    let event = Event::PureEpsilon {
-        epsilon: epsilon.to_f64(),
-        relation: NeighboringRelation::ReplaceOne,
-    };
-    Release::new(clamped + laplace::draw(stream, scale), event)
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
-    use crate::random::Simulated;
+    use crate::random::{Simulated, Simulation, Stream};
     use std::vec::Vec;
 
     fn mechanism(epsilon: f64) -> ClampedLaplace {

@@ -6,7 +6,7 @@
 use super::gaussian::GaussianError;
 use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Outcome, clip_factor};
-use crate::privacy::event::{Event, NeighboringRelation, Release};
+use crate::privacy::event::{Event, Release};
 use crate::privacy::sampling::SamplingProbability;
 use crate::random::{Simulation, Stream, normal};
 
@@ -140,11 +140,7 @@ impl PaperGaussian {
         for (out, sum) in out.iter_mut().zip(sums) {
             *out = T::from_f64(*sum + std * normal::draw::<f64>(stream));
         }
-        let event = Event::PoissonSampledGaussian {
-            sampling_probability: self.sampling_probability.value(),
-            noise_multiplier: self.noise_multiplier,
-            relation: NeighboringRelation::ReplaceSpecial,
-        };
+        let event = Event::sampled(self.sampling_probability.value(), self.noise_multiplier);
         Ok(Release::new(out, event))
     }
 }

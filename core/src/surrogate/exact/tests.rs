@@ -358,7 +358,7 @@ fn resuming_has_the_same_bits() {
 }
 
 #[test]
-fn mended_a_refused_refactorisation_changes_nothing() {
+fn a_refused_refactorisation_changes_nothing() {
     let (points, y) = data(30, 1, 21);
     let kernel = SquaredExponential::new(1.0f32, 1.0).unwrap();
     let mut gp = ExactGp::new(kernel, 1e-3, 1, 30, vec![0.0f32; storage_len(1, 30)]).unwrap();
@@ -407,7 +407,7 @@ fn mended_a_refused_refactorisation_changes_nothing() {
 }
 
 #[test]
-fn mended_many_repeats_do_not_bring_a_row_below_the_floor() {
+fn many_repeats_do_not_bring_a_row_below_the_floor() {
     const N: usize = 24;
     let kernel = SquaredExponential::new(1.0f32, 1.0).unwrap();
     let floor = crate::surrogate::noise::least_resolved::<f32>(N);

@@ -31,9 +31,10 @@ fn drift<K: Kernel<f64>, L: Kernel<f32>>(
     let mut largest = 0.0f64;
     for t in 1..=1000 {
         let at = |i: &usize| a.posterior(*i).unwrap().variance;
-        let i = match largest_first {
-            true => (0..N).max_by(|i, j| at(i).total_cmp(&at(j))).unwrap(),
-            false => stream.below(N as u32) as usize,
+        let i = if largest_first {
+            (0..N).max_by(|i, j| at(i).total_cmp(&at(j))).unwrap()
+        } else {
+            stream.below(N as u32) as usize
         };
         let y =
             libm::sin(6.0 * grid[2 * i]) + Scalar::sqrt(noise) * normal::draw::<f64>(&mut stream);

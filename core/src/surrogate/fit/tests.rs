@@ -241,7 +241,7 @@ fn gradient_free(x: &[f64], y: &[f64], p: &[f64; 4]) -> f64 {
 }
 
 #[test]
-fn mended_the_likelihood_on_the_floor_has_its_gradient() {
+fn the_likelihood_on_the_floor_has_its_gradient() {
     let x = points(12, 1, 18);
     let mut y = vec![0.0; 12];
     let mut scratch = vec![0.0; scratch_len(12)];

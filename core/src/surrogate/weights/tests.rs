@@ -247,7 +247,7 @@ fn refuses_nonsense() {
 
 /// λ is judged in the format computed with: what `f64` holds may be 0 or infinite in `f32`.
 #[test]
-fn mended_lambda_is_checked_in_the_format_computed_with() {
+fn lambda_is_checked_in_the_format_computed_with() {
     for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let refused = Regularization::<f64>::from_f64(value).unwrap_err();
         assert!(

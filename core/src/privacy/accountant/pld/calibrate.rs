@@ -22,20 +22,12 @@
 #![cfg(feature = "alloc")]
 
 use crate::privacy::calibrate::{self, CalibrateError, Target};
-use crate::privacy::{Event, NeighboringRelation, SamplingProbability};
+use crate::privacy::{Event, SamplingProbability};
 
 use super::Options;
 
 /// Relative fineness of z and q.
 const FINE: f64 = 1e-4;
-
-fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
-    Event::PoissonSampledGaussian {
-        sampling_probability,
-        noise_multiplier,
-        relation: NeighboringRelation::ReplaceSpecial,
-    }
-}
 
 /// Whether this number of releases stays within (ε, δ). An error of the accountant is a no.
 fn fits(event: &Event, rounds: u32, target: &Target) -> bool {
@@ -51,7 +43,7 @@ pub fn noise_multiplier(
     q: SamplingProbability,
     rounds: u32,
 ) -> Result<f64, CalibrateError> {
-    let enough = |z: f64| fits(&sampled(q.value(), z), rounds, target);
+    let enough = |z: f64| fits(&Event::sampled(q.value(), z), rounds, target);
     let mut high = calibrate::noise_multiplier(target, q, rounds)?;
     let mut low = high;
     while low > 0.05 {
@@ -109,7 +101,7 @@ pub fn sampling_probability(
     rounds: u32,
 ) -> Result<SamplingProbability, CalibrateError> {
     // Probabilities are rounded up to their grid first: what is judged is what is returned.
-    let enough = |q: SamplingProbability| fits(&sampled(q.value(), z), rounds, target);
+    let enough = |q: SamplingProbability| fits(&Event::sampled(q.value(), z), rounds, target);
     let mut best = calibrate::sampling_probability(target, z, rounds)?;
     let mut low = best.value();
     let mut high = best.value();
@@ -140,13 +132,16 @@ mod tests {
         let q = SamplingProbability::new(0.25).unwrap();
         let z = noise_multiplier(&target, q, 40).unwrap();
         assert!(
-            fits(&sampled(0.25, z), 40, &target) && !fits(&sampled(0.25, z * 0.9997), 40, &target)
+            fits(&Event::sampled(0.25, z), 40, &target)
+                && !fits(&Event::sampled(0.25, z * 0.9997), 40, &target)
         );
         assert!(z < calibrate::noise_multiplier(&target, q, 40).unwrap() * 0.97);
-        let event = sampled(0.25, z);
+        let event = Event::sampled(0.25, z);
         let most = rounds(&target, &event).unwrap();
         assert!(fits(&event, most, &target) && !fits(&event, most + 1, &target) && most >= 40);
         let largest = sampling_probability(&target, z, 40).unwrap().value();
-        assert!((largest / 0.25 - 1.0).abs() < 1e-3 && fits(&sampled(largest, z), 40, &target));
+        assert!(
+            (largest / 0.25 - 1.0).abs() < 1e-3 && fits(&Event::sampled(largest, z), 40, &target)
+        );
     }
 }

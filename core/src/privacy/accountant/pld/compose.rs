@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Options, Rounds};
+use super::{Loss, Options, Rounds};
 use crate::privacy::accountant::{Accountant, AccountantError, PrivacySpent, best_guess};
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -15,10 +15,9 @@ use crate::privacy::event::{Event, NeighboringRelation};
 ///
 /// ```
 /// use sordino_core::privacy::accountant::{Accountant, PldAccountant, Quality, RdpAccountant};
-/// use sordino_core::privacy::{Event, NeighboringRelation};
+/// use sordino_core::privacy::Event;
 ///
-/// let relation = NeighboringRelation::ReplaceSpecial;
-/// let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+/// let event = Event::sampled(0.25, 1.0);
 /// let (mut tight, mut upper) = (PldAccountant::new(), RdpAccountant::new());
 /// tight.compose(&event, 40)?;
 /// upper.compose(&event, 40)?;
@@ -53,6 +52,17 @@ impl PldAccountant {
     pub fn relation(&self) -> Option<NeighboringRelation> {
         self.rounds.first().map(|(event, _)| event.relation())
     }
+
+    fn spent(&self, delta: f64, loss: Loss) -> PrivacySpent {
+        PrivacySpent {
+            epsilon: loss.epsilon,
+            delta,
+            quality: loss.quality,
+            order: None,
+            at_edge: false,
+            releases: self.releases,
+        }
+    }
 }
 
 impl Accountant for PldAccountant {
@@ -67,13 +77,9 @@ impl Accountant for PldAccountant {
         if !self.supports(event) {
             return Err(AccountantError::UnsupportedEvent(*event));
         }
-        let now = event.relation();
-        match self.relation() {
-            Some(before) if before != now => {
-                return Err(AccountantError::MixedRelations { before, now });
-            }
-            _ if count == 0 => return Ok(()),
-            _ => {}
+        event.relation().adds_to(self.relation())?;
+        if count == 0 {
+            return Ok(());
         }
         self.releases = self.releases.saturating_add(count.into());
         if let Some((last, times)) = self.rounds.last_mut()
@@ -89,17 +95,7 @@ impl Accountant for PldAccountant {
 
     fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         let loss = super::epsilon(&self.rounds, delta, &self.options)?;
-        let epsilon = loss.epsilon;
-        let quality = loss.quality;
-        let releases = self.releases;
-        Ok(PrivacySpent {
-            epsilon,
-            delta,
-            quality,
-            order: None,
-            at_edge: false,
-            releases,
-        })
+        Ok(self.spent(delta, loss))
     }
 
     fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
@@ -117,17 +113,7 @@ impl Accountant for PldAccountant {
     /// By the privacy-loss distributions of the pair that dominates: tight.
     fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         let loss = super::replace_epsilon(&self.rounds, delta, &self.options)?;
-        let epsilon = loss.epsilon;
-        let quality = loss.quality;
-        let releases = self.releases;
-        Ok(PrivacySpent {
-            epsilon,
-            delta,
-            quality,
-            order: None,
-            at_edge: false,
-            releases,
-        })
+        Ok(self.spent(delta, loss))
     }
 
     /// From the same distributions at ε = 0 ([`super::total_variation`]).

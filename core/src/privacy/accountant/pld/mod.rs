@@ -145,10 +145,9 @@ pub fn epsilon(rounds: &[Rounds], delta: f64, options: &Options) -> Result<Loss,
 ///
 /// ```
 /// use sordino_core::privacy::accountant::pld::{self, Options};
-/// use sordino_core::privacy::{Event, NeighboringRelation};
+/// use sordino_core::privacy::Event;
 ///
-/// let relation = NeighboringRelation::ReplaceSpecial;
-/// let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+/// let event = Event::sampled(0.25, 1.0);
 /// let [against_nothing, between] = [pld::epsilon, pld::replace_epsilon]
 ///     .map(|loss| loss(&[(event, 40)], 1e-5, &Options::default()).unwrap().epsilon);
 /// assert!(between > 1.5 * against_nothing);
@@ -203,15 +202,8 @@ impl Problem {
             let mut row = Row::ZERO;
             rdp::divergences(event, &mut row)?;
             kinds.push((Kind::of(event, compared)?, *times));
-            match relation {
-                Some(before) if before != event.relation() => {
-                    return Err(AccountantError::MixedRelations {
-                        before,
-                        now: event.relation(),
-                    });
-                }
-                _ => relation = Some(event.relation()),
-            }
+            event.relation().adds_to(relation)?;
+            relation = Some(event.relation());
             let times = f64::from(*times);
             total
                 .0

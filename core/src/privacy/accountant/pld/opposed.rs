@@ -177,7 +177,7 @@ mod tests {
 
     /// One round by Simpson's rule over ∫(p − e^ε·p′)₊, which knows no crossing and no tail.
     #[test]
-    fn mended3_one_release_is_what_quadrature_says() {
+    fn one_release_is_what_quadrature_says() {
         for (q, z, epsilon) in [
             (0.25, 1.0, 0.5),
             (0.3, 1.0, 2.0),

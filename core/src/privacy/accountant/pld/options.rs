@@ -4,10 +4,9 @@
 ///
 /// ```
 /// use sordino_core::privacy::accountant::{Accountant, PldAccountant, pld::Options};
-/// use sordino_core::privacy::{Event, NeighboringRelation};
+/// use sordino_core::privacy::Event;
 ///
-/// let relation = NeighboringRelation::ReplaceSpecial;
-/// let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+/// let event = Event::sampled(0.25, 1.0);
 /// let mut rough = PldAccountant::with(Options { tolerance: 1e-2, ..Options::default() });
 /// let mut fine = PldAccountant::new();
 /// rough.compose(&event, 40)?;

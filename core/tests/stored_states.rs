@@ -25,7 +25,7 @@ fn from<'de, S: serde::Deserialize<'de>>(
 /// Before the mend the first of these, 1,000 reports with nothing spent, came back with its whole
 /// budget left.
 #[test]
-fn mended_a_reporter_with_more_reports_than_budget_spent_is_refused() {
+fn a_reporter_with_more_reports_than_budget_spent_is_refused() {
     const ONE: u64 = 1 << 20;
     // User, what is spent and the whole budget in 2⁻²⁰, phase, candidate, reports.
     let read = |spent: u64, max: u64, reports: u32| {
@@ -49,7 +49,7 @@ fn mended_a_reporter_with_more_reports_than_budget_spent_is_refused() {
 
 /// Before the mend a curator of two rows that evaluates row 99 was put together.
 #[test]
-fn mended_a_curator_that_cannot_be_is_refused() {
+fn a_curator_that_cannot_be_is_refused() {
     // Phase (Fresh, Charging, Serving, Evaluating, Closed), row, answers.
     let attach = |phase: u8, row: u32, answers: u32| {
         let mut state: CuratorState = from(&(phase, row, answers), &mut [0; 64]).unwrap();
@@ -92,7 +92,7 @@ fn mended_a_curator_that_cannot_be_is_refused() {
 
 /// Before the mend a publisher of three candidates with 99 scores was put together.
 #[test]
-fn mended_a_publisher_without_its_scores_is_refused() {
+fn a_publisher_without_its_scores_is_refused() {
     let scale = ScoreScale::per_record(1, 10).unwrap();
     let one = Epsilon::new(1.0).unwrap();
     let mechanism = WorstCase::new(3, scale, one, one, FailureRule::Abort).unwrap();
@@ -135,7 +135,7 @@ fn mended_a_publisher_without_its_scores_is_refused() {
 
 /// Before the mend a modeler at observation 99 of 5 was put together, and read what was not there.
 #[test]
-fn mended_a_modeler_or_tuner_that_cannot_be_is_refused() {
+fn a_modeler_or_tuner_that_cannot_be_is_refused() {
     let kernel = || SquaredExponential::new(0.3, 1.0).unwrap();
     let points = [0.1, 0.4, 0.8];
     let config = Config::new(Parameters {
