@@ -160,18 +160,20 @@ impl<T: Scalar> CampaignContext<T> {
         } else {
             1
         };
-        let (released, source) = match (round, state.heard) {
-            (0, _) => (&[][..], Source::Initial),
-            (_, true) => (&order.released[..], Source::Prior),
-            (_, false) => (&[][..], Source::Own),
+        let released = match state.heard {
+            true => &order.released[..],
+            false => &[],
         };
         let mut log = state.values.log(kept);
         let mut leaf = turn.leaf(agent, queries);
         let count = self.base.run.shared.candidates().count();
         for _ in 0..queries {
             let number = state.values.observations();
-            let candidate = match round {
-                0 => initial_point(self.base.run.seed, agent, number, count),
+            let (candidate, source) = match round {
+                0 => {
+                    let first = initial_point(self.base.run.seed, agent, number, count);
+                    (first, Source::Initial)
+                }
                 _ => self.next(agent, &log, released)?,
             };
             let y = turn.evaluate(&mut leaf, best, (agent, candidate, number), source)?;
