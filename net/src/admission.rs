@@ -85,7 +85,7 @@ pub enum Inadmissible {
         keys: String,
     },
     /// Nothing would ever be released.
-    #[error("a budget of ε = {most} at δ = {delta} admits no release: one costs ε = {}", significant(*.one, 3))]
+    #[error("a budget of ε = {most} at δ = {delta} admits no release: one costs ε = {}", significant_up(*.one, 3))]
     NoRelease {
         /// The largest ε of all releases.
         most: f64,

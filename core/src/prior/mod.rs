@@ -86,4 +86,4 @@ pub use own_model::{OwnModel, own_model_from};
 pub use public::{PriorNumbers, PublicPrior};
 pub use reading::Reading;
 pub use storage::{LANDMARKS_MAX, attach_len, numbers_len, storage_len};
-pub use suggest::VALUES_MAX;
+pub use suggest::{FIRST_QUESTIONS, VALUES_MAX};

@@ -20,7 +20,7 @@ use crate::math::Scalar;
 use crate::optimizer::Point;
 
 /// Questions that cover the box, where no file is trusted.
-const FIRST_QUESTIONS: usize = 3;
+pub const FIRST_QUESTIONS: usize = 3;
 /// The most values with which a file is still asked.
 pub const VALUES_MAX: usize = 200;
 /// The least posterior probability of a file with which it is asked.

@@ -217,7 +217,7 @@ impl<'a> Site<'a> {
         for (candidate, value) in self.values() {
             search.observe(candidate as usize, value)?;
         }
-        Ok(search.ask()? as u32)
+        Ok(search.ask()?.place as u32)
     }
 
     /// What it contributes to the release of its epoch; nothing if it has too few values.

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sordino_core::optimizer::{self, OptimizerError};
 use sordino_core::prior::{
-    Newcomer, NewcomerError, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior,
-    PublicPriorError, Reading, VALUES_MAX, attach_len, storage_len,
+    FIRST_QUESTIONS, Newcomer, NewcomerError, NewcomerSettings, OwnModel, PriorNumbers,
+    PublicPrior, PublicPriorError, Reading, VALUES_MAX, attach_len, storage_len,
 };
 
 use super::{PriorFile, PriorFileError, refuse};
@@ -136,6 +136,16 @@ impl Guide {
     /// Whether the file is read with so many values.
     pub fn is_read(&self, values: usize) -> bool {
         self.reading().uses_file() && values <= VALUES_MAX
+    }
+
+    /// Whether the question after so many values is one of the file, if they speak for it: the first
+    /// beside a doubted file are not.
+    pub fn is_asked(&self, values: usize) -> bool {
+        let from = match self.reading() {
+            Reading::Trusted => 0,
+            _ => FIRST_QUESTIONS,
+        };
+        self.is_read(values) && values >= from
     }
 
     /// Coordinates of points of the search.

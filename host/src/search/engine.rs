@@ -100,6 +100,14 @@ fn roomy(mut room: usize, values: usize) -> usize {
     room
 }
 
+/// What is asked next.
+pub(super) struct Proposal {
+    /// The point, in the space's numbers.
+    pub(super) numbers: Vec<f64>,
+    /// Whether it was chosen with the file.
+    pub(super) is_guided: bool,
+}
+
 #[derive(Clone)]
 pub(super) struct Engine {
     space: Space,
@@ -195,7 +203,7 @@ impl Engine {
         given: &[Option<f64>],
         pending: &[Vec<f64>],
         failed: &[Vec<f64>],
-    ) -> Result<Vec<f64>, SearchError> {
+    ) -> Result<Proposal, SearchError> {
         let (mut believer, _) = self.with_room(pending.len() + failed.len())?;
         let worst = self
             .told
@@ -232,10 +240,27 @@ impl Engine {
             // Values that were told: what is under way says nothing of the file.
             let is_own = self.told.len() >= own_model_from(self.space.searched().count());
             let mut own = is_own.then(|| guide.own_model(&known, seed)).transpose()?;
-            return self.best_fresh(&known, given, guide, |points, moments| {
+            let numbers = self.best_fresh(&known, given, guide, |points, moments| {
                 Ok(guide.choose(&known, points, moments, seed, own.as_mut())?)
+            })?;
+            return Ok(Proposal {
+                numbers,
+                is_guided: guide.is_asked(known.len()),
             });
         }
+        Ok(Proposal {
+            numbers: self.alone(believer, given, (pending, failed))?,
+            is_guided: false,
+        })
+    }
+
+    /// The next question of a search without a file, by what it believes of its values.
+    fn alone(
+        &self,
+        mut believer: Inner,
+        given: &[Option<f64>],
+        (pending, failed): (&[Vec<f64>], &[Vec<f64>]),
+    ) -> Result<Vec<f64>, SearchError> {
         let number = believer.told();
         if let Some(list) = &self.candidates {
             return Ok(self.best_among(&mut believer, list)?);

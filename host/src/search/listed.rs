@@ -4,10 +4,21 @@ use std::sync::Arc;
 
 use sordino_core::optimizer::CANDIDATES_MAX;
 
-use super::engine::Engine;
+use super::engine::{Engine, Proposal};
 use super::error::{CAPACITY_MAX, SearchError, VALUE_MAX};
 use crate::prior::guide::Guide;
 use crate::space::Space;
+
+/// What is asked next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The place of the point in the list.
+    pub place: usize,
+    /// Whether it was chosen with what others learned. It was not where there is no file, where the
+    /// file is not read, and where the values speak against it: then it is the question of a search
+    /// alone.
+    pub is_guided: bool,
+}
 
 /// The same search as [`Search`](super::Search) over candidates, without names and without a list
 /// of what happened: what a site of a campaign asks, and a simulation of many of them. Larger
@@ -22,7 +33,7 @@ use crate::space::Space;
 /// let mut search = Listed::new(&space, points.into(), 0, None)?;
 /// let mut asked = vec![];
 /// for _ in 0..12 {
-///     let place = search.ask()?;
+///     let place = search.ask()?.place;
 ///     search.observe(place, -(place as f64 - 7.0).powi(2))?;
 ///     asked.push(place);
 /// }
@@ -99,18 +110,18 @@ impl Listed {
         Ok(())
     }
 
-    /// The place of the point to ask next.
+    /// The point to ask next.
     ///
     /// **Errors**: [`SearchError`], the surrogate's.
     ///
     /// **Cost**: as [`Search::ask`](super::Search::ask).
-    pub fn ask(&self) -> Result<usize, SearchError> {
-        let asked = self.engine.propose(&self.given, &[], &[])?;
+    pub fn ask(&self) -> Result<Asked, SearchError> {
+        let Proposal { numbers, is_guided } = self.engine.propose(&self.given, &[], &[])?;
         // A question is one of the points, and a point that occurs twice is its first.
-        Ok(self
-            .points
-            .iter()
-            .position(|point| *point == asked)
-            .unwrap_or(0))
+        let place = self.points.iter().position(|point| *point == numbers);
+        Ok(Asked {
+            place: place.unwrap_or(0),
+            is_guided,
+        })
     }
 }

@@ -46,7 +46,7 @@ mod listed;
 use engine::Engine;
 pub use engine::{Estimate, initial_points, scramble};
 pub use error::{CAPACITY_MAX, SearchError, VALUE_MAX};
-pub use listed::Listed;
+pub use listed::{Asked, Listed};
 
 /// Columns of a history beside its parameters.
 const COLUMNS: [&str; 3] = ["value", "best", "evaluation"];
@@ -221,7 +221,8 @@ impl Search {
     /// **Errors**: [`SearchError`]; nothing was asked then.
     pub fn ask(&mut self, context: &Value) -> Result<Point, SearchError> {
         let given = self.head.space.context(context)?;
-        let numbers = self.engine.propose(&given, &self.pending, &self.failed)?;
+        let proposal = self.engine.propose(&given, &self.pending, &self.failed)?;
+        let numbers = proposal.numbers;
         let point = self.head.space.point(&numbers);
         self.pending.push(numbers);
         self.events.push(Event::Asked(point.clone()));

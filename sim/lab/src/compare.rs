@@ -11,7 +11,7 @@ use serde::Serialize;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::distinct;
 use sordino_experiment::scenario::{Scenario, ScenarioError};
-use sordino_experiment::text::{Quoted, significant};
+use sordino_experiment::text::{Quoted, significant, significant_up};
 use sordino_report::chart::{Chart, Picture};
 use sordino_report::differences::{self, Difference, few, p};
 use sordino_report::figure;
@@ -473,7 +473,7 @@ impl Comparison {
         let entries = self.entries.iter().map(|entry| {
             let epsilon = entry
                 .epsilon
-                .map_or("–".to_owned(), |epsilon| significant(epsilon, 3));
+                .map_or("–".to_owned(), |epsilon| significant_up(epsilon, 3));
             row(&[
                 &entry.method,
                 &entry.folder,

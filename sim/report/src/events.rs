@@ -3,7 +3,7 @@
 
 use sordino_experiment::metrics::{Paid, SMALL_DELTA, Statistics};
 use sordino_experiment::scenario::{Method, Scenario};
-use sordino_experiment::text::{percent_at_most, significant};
+use sordino_experiment::text::{percent_at_most, significant, significant_up};
 
 /// What one method releases, as accountants see it; `None` unless it is private.
 pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
@@ -121,7 +121,9 @@ fn between_of(summary: &Statistics, paid: &Paid) -> Option<String> {
 
 /// An ε in words, which may have no finite bound.
 fn bound(epsilon: Option<f64>) -> String {
-    epsilon.map_or("no finite ε".to_owned(), |epsilon| significant(epsilon, 3))
+    epsilon.map_or("no finite ε".to_owned(), |epsilon| {
+        significant_up(epsilon, 3)
+    })
 }
 
 /// The remark beside a table in which private methods have unequal ε; `None` if their ε are equal.

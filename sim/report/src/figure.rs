@@ -3,7 +3,7 @@
 use sordino_experiment::metrics::{MethodStatistics, Statistics};
 use sordino_experiment::record::{Twins, distinct};
 use sordino_experiment::scenario::{Guarantee, Method, MethodName, Scenario};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 
 use super::advance::wrapped;
 use super::chart::LOGARITHMIC;
@@ -17,7 +17,7 @@ pub const UNPROTECTED: &str = "no protection";
 /// A loss as it stands beside a name.
 pub fn epsilon(loss: Option<f64>) -> String {
     loss.map_or("ε = ∞".to_owned(), |epsilon| {
-        format!("ε = {}", significant(epsilon, 3))
+        format!("ε = {}", significant_up(epsilon, 3))
     })
 }
 

@@ -34,8 +34,9 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "observations.csv",
-        "every observation: run, method, agent (of a user's table also its name), round, whose choice it was (`initial`, `own`, `server`: the maximum of the \
-         last broadcast, `prior`: with the public posterior), candidate, its point in the unit box, y, noise-free value, \
+        "every observation: run, method, agent (of a user's table also its name), round, whose choice it was (`initial`; `own`: by its own values \
+         alone, also where a file is not read or a common draw not followed; `server`: the maximum of the last broadcast; \
+         `prior`: with the public posterior or the file), candidate, its point in the unit box, y, noise-free value, \
          more is better in both; of a table or a program also its inputs, y and value in your own units (`own_y`, \
          `own_value`). *Not releasable*",
     ),

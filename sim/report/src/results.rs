@@ -6,7 +6,7 @@ use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::{MethodSummary, Summary, Twins, distinct};
 use sordino_experiment::scenario::Scenario;
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 
 use super::chart::{Curve, Picture, Point, Points, Ruler};
 use super::curves::Curves;
@@ -15,6 +15,7 @@ use super::folder::{SCENARIO, writer};
 use super::palette::Looks;
 use super::parts::{points, scaled};
 use super::read::{ReadError, RunFiles};
+use super::tables::is_epsilon;
 
 /// Name of the federated trust model, whose methods are compared by sums over rounds.
 pub const FEDERATED: &str = "federated";
@@ -325,7 +326,7 @@ pub fn epsilon(method: &MethodSummary) -> Option<f64> {
     method
         .losses
         .iter()
-        .find(|loss| loss.name.starts_with("epsilon"))
+        .find(|loss| is_epsilon(&loss.name))
         .and_then(|loss| loss.value)
 }
 
@@ -394,12 +395,10 @@ pub fn over(epsilons: &[f64]) -> Option<Ruler> {
     let round = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
     let mut ticks: Vec<(f64, String)> = round
         .filter(|x| (low * 0.999..=high * 1.001).contains(x))
-        .map(|x| (x.ln(), sordino_experiment::text::significant(x, 1)))
+        .map(|x| (x.ln(), significant(x, 1)))
         .collect();
     if ticks.len() < 2 {
-        ticks = [low, high]
-            .map(|x| (x.ln(), sordino_experiment::text::significant(x, 3)))
-            .to_vec();
+        ticks = [low, high].map(|x| (x.ln(), significant_up(x, 3))).to_vec();
     }
     Some(Ruler {
         from: from - room,

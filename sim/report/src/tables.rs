@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 use sordino_experiment::record::{Loss, Measure, MethodSummary, distinct};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 
 use super::differences::{self, Difference, few};
 use super::grid::Grid;
@@ -182,11 +182,22 @@ fn mean(found: Option<&Measure>) -> String {
     significant(at.mean, 4) + &error.unwrap_or_default()
 }
 
-/// A loss, which may have no finite bound; a dash without a claim.
+/// A loss, which may have no finite bound; a dash without a claim. An ε is rounded up: it stays a
+/// bound. δ is the parameter of a claim.
 fn bound(found: Option<&Loss>) -> String {
-    found.map_or("–".to_owned(), |loss| {
-        loss.value.map_or("∞".to_owned(), |x| significant(x, 3))
-    })
+    let Some(loss) = found else {
+        return "–".to_owned();
+    };
+    let told = match is_epsilon(&loss.name) {
+        true => significant_up,
+        false => significant,
+    };
+    loss.value.map_or("∞".to_owned(), |x| told(x, 3))
+}
+
+/// Whether a loss of this name is an ε.
+pub fn is_epsilon(name: &str) -> bool {
+    name.starts_with("epsilon")
 }
 
 /// A head, and a row for each method: its own cells, what it reached with standard errors, what its

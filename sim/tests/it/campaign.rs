@@ -11,12 +11,12 @@ use sordino_host::prior::PriorFile;
 use sordino_host::prior::guide::Guide;
 use sordino_host::prior::publish::{Prepared, Publication, Study};
 use sordino_host::server::SimulatedSources;
-use sordino_host::space::Goal;
+use sordino_host::space::{Goal, Space};
 use sordino_sim::journal::Journal;
 use sordino_sim::model::federated::named::Named;
 use sordino_sim::model::federated::{self, DriverError};
 use sordino_sim::model::{DriverKind, Options};
-use sordino_sim::record::MethodRun;
+use sordino_sim::record::{MethodRun, Source};
 use sordino_sim::scenario::Scenario;
 use sordino_sim::world::gp_sample::grid;
 
@@ -421,6 +421,71 @@ fn losses_of_a_table_are_minimised() {
     // Negative control: a file is heard.
     let other = asked("privacy.max_epsilon=100", "some");
     assert!(other[..2] == same[..2] && other[2..] != same[2..]);
+}
+
+/// Whose choice the queries after the first points were, by the file that a run left: of a file that
+/// is read, and of which the values speak for it.
+fn chosen(run: &MethodRun, space: &Space, points: &[Vec<f64>]) -> (PriorFile, Vec<Source>) {
+    let left = run.prior.as_ref().unwrap().as_ref().unwrap();
+    let file = PriorFile::parse(&left.bytes).unwrap();
+    let guide = Guide::new(&file, space, Goal::Maximize).unwrap();
+    let mut told: Vec<Vec<(&[f64], f64)>> = vec![Vec::new(); 24];
+    let mut sources = Vec::new();
+    for observed in &run.observations {
+        let known = &mut told[observed.agent as usize];
+        if observed.round > 0 {
+            let is_file = guide.is_asked(known.len()) && guide.is_borne_out(known).unwrap();
+            sources.push(if is_file { Source::Prior } else { Source::Own });
+        }
+        known.push((&points[observed.candidate as usize], observed.y));
+    }
+    (file, sources)
+}
+
+/// All queries after the first were told as those of the file, also where it was not read or the
+/// agent's own values spoke against it.
+#[test]
+fn mended_a_question_of_a_search_alone_is_the_agents_own() {
+    let methods = "federation.methods=[\"campaign\", \"campaign-noise\"]";
+    let scenario = small("", &[&SET[..], &[methods, "runs=1"]].concat());
+    let Named { space, .. } = Named::of(&scenario.objective).unwrap();
+    let points = Named::numbers(&scenario.objective, &grid(60, 1), 1);
+    let mut found = Vec::new();
+    for run in execute(&scenario, &Options::default()) {
+        let asked = run.observations.iter().filter(|seen| seen.round > 0);
+        let sources: Vec<Source> = asked.map(|seen| seen.source).collect();
+        let (file, expected) = chosen(&run, &space, &points);
+        assert_eq!(sources, expected, "{}", run.method);
+        let own = sources.iter().filter(|of| **of == Source::Own).count();
+        found.push((file.label.self_test, own, sources.len()));
+    }
+    let [(good, some, of), (noise, all, _)] = found[..] else {
+        panic!("{found:?}")
+    };
+    assert!(good > 1.0 && (1..of).contains(&some), "{found:?}");
+    assert!(noise < -1.0 && all == of, "{found:?}");
+}
+
+/// An agent of a federated prior asks by a model; one of trust 0 does not follow the common draw.
+#[test]
+fn mended_a_query_by_a_model_that_follows_no_draw_is_the_agents_own() {
+    let count = |settings: &[&str]| {
+        let one = ["federation.methods=[\"dp-prior\"]", "runs=1"];
+        let scenario = small("", &[&SET[..], &one, settings].concat());
+        let run = execute(&scenario, &Options::default()).remove(0);
+        let count = |source| {
+            let of = run.observations.iter().filter(|seen| seen.source == source);
+            of.count()
+        };
+        [Source::Initial, Source::Own, Source::Prior].map(count)
+    };
+    // Where the releases say little, agents' own values often speak for their own model.
+    let [initial, own, prior] = count(&["prior.epsilon=0.3"]);
+    assert_eq!((initial, own + prior), (240, 144));
+    assert!(own > 0 && prior > 0, "{own} {prior}");
+    // Controls: with more said all follow it, and where nothing is released nobody can.
+    assert_eq!(count(&[]), [240, 0, 144]);
+    assert_eq!(count(&["privacy.max_epsilon=0.00001"]), [240, 144, 0]);
 }
 
 #[test]

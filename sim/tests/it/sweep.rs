@@ -12,6 +12,7 @@ use sordino_sim::study::driver::sweep::run;
 use sordino_sim::study::sweep::{SweepError, SweepFolder};
 use sordino_sim::study::work::Work;
 
+use crate::bad_input;
 use crate::util::{SMALL, done, files, refused, scratch, sordino, text};
 
 const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
@@ -454,7 +455,7 @@ fn mended3_a_sweep_tells_paired_differences_at_every_point() {
         std::fs::read_to_string(folder.join("s/paired.csv")).unwrap()
     );
     assert!(
-        csv.lines().count() == 3 && csv.contains("\n0.5,\"[") && csv.contains(",3,dp-fts-de,ts,"),
+        csv.lines().count() == 3 && csv.contains("\n0.5,dp-fts-de,ts,"),
         "{csv}"
     );
     // The first that is named is the reference.
@@ -509,4 +510,108 @@ fn mended3_a_sweep_tells_paired_differences_at_every_point() {
         text(&done(&folder, &["report", "t", "--table", "paired"]).stdout)
             .contains("no run has two methods")
     );
+}
+
+/// The digest of a data file had quotation marks in its column; it and the number of runs, which
+/// nobody swept, had columns as a key that was swept.
+#[test]
+fn mended_a_column_is_a_key_that_was_swept_and_a_value_is_its_value() {
+    let folder = scratch("sweep-columns");
+    std::fs::write(folder.join("t.toml"), bad_input::TABLE).unwrap();
+    let table = "a,b,y\n.1,.2,1\n.2,-.4,2\n-.3,.6,3\n.4,.8,4\n";
+    std::fs::write(folder.join("t.csv"), table).unwrap();
+    let sweep = [
+        "sweep",
+        "t.toml",
+        "--data",
+        "t.csv",
+        "--set",
+        "curator.epsilon=1,8",
+        "--set",
+        "name=\"a, b\",c",
+        "--set",
+        "curator.delta=1e-4",
+        "--runs",
+        "2",
+    ];
+    done(&folder, &[&sweep[..], &["--out", "s"]].concat());
+    let read = |name: &str| std::fs::read_to_string(folder.join("s").join(name)).unwrap();
+    let begins = |name: &str, expected: [&str; 2]| {
+        let text = read(name);
+        let lines: Vec<&str> = text.lines().take(2).collect();
+        assert!(
+            lines
+                .iter()
+                .zip(expected)
+                .all(|(line, at)| line.starts_with(at)),
+            "{name}: {lines:?}"
+        );
+    };
+    begins(
+        "index.csv",
+        [
+            "number,folder,curator.epsilon,name,seed,",
+            "0,00000-epsilon=1-name=_a__b_,1,\"a, b\",",
+        ],
+    );
+    let keys = "curator.epsilon,name,";
+    begins(
+        "summary.csv",
+        [&format!("{keys}method,seeds,"), "1,\"a, b\","],
+    );
+    begins("paired.csv", [&format!("{keys}first,second,"), ""]);
+    // What was set to one value is a setting of the sweep.
+    let index = index(&folder.join("s"));
+    let digest = sordino_sim::world::table::digest(&folder.join("t.csv")).unwrap();
+    assert_eq!(
+        index["settings"],
+        serde_json::json!([
+            {"key": "curator.delta", "value": "1e-4"},
+            {"key": "runs", "value": "2"},
+            {"key": "objective.digest", "value": digest.to_string()},
+        ])
+    );
+    assert_eq!(index["axes"][1]["values"], serde_json::json!(["a, b", "c"]));
+    let page = read("report.html");
+    assert!(page.contains(&format!("objective.digest = {digest}\n")));
+    // The sweep itself keeps all as it was written, and its parts together are the same.
+    assert!(read("sweep.toml").contains(&format!("values = ['\"{digest}\"']")));
+    for part in ["1/2", "2/2"] {
+        let out = ["--part", part, "--out", &part[..1]];
+        done(&folder, &[&sweep[..], &out].concat());
+    }
+    done(
+        &folder,
+        &["merge", "1", "2", "--data", "t.csv", "--out", "m"],
+    );
+    assert!(files(&folder.join("m")) == files(&folder.join("s")));
+    // The same value in two spellings is one.
+    let twice = ["sweep", SMALL, "--set", "name=\"a\",a", "--out", "t"];
+    assert!(refused(&folder, 2, &twice).contains("is given twice"));
+    // An index of format 2 had all of it as axes; another sweep's values are refused.
+    let summary = read("summary.csv");
+    let with = |delta: &str| {
+        let mut old = index.clone();
+        old["format"] = 2.into();
+        old.as_object_mut().unwrap().remove("settings");
+        for entry in old["entries"].as_array_mut().unwrap() {
+            let mut values = entry["values"].as_array().unwrap().clone();
+            values[1] = match values[1].as_str() {
+                Some("c") => "c".into(),
+                _ => "\"a, b\"".into(),
+            };
+            values[0] = if delta.is_empty() {
+                "2".into()
+            } else {
+                values[0].clone()
+            };
+            values.extend([delta.into(), "2".into(), format!("\"{digest}\"").into()]);
+            entry["values"] = values.into();
+        }
+        std::fs::write(folder.join("s/index.json"), old.to_string()).unwrap();
+        ["report", "s", "--table", "summary", "--format", "csv"]
+    };
+    let shown = done(&folder, &with("1e-4"));
+    assert_eq!(text(&shown.stdout), summary);
+    assert!(refused(&folder, 2, &with("")).contains("is not of this sweep"));
 }

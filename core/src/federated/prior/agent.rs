@@ -311,6 +311,8 @@ impl AgentState {
 /// let squares: f64 = joint.iter().map(|x| x * x).sum();
 /// assert!(joint.len() == 3 && squares <= 1.0 + 0.25 * 0.25 + 1e-12); // C²(1 + γ²)
 /// assert!(matches!(agent.handle(Input::Observed(1.0)), Err(AgentError::UnexpectedInput { .. })));
+/// let _asked = agent.handle(Input::NoDraw)?;
+/// assert_eq!(agent.trust(), Some(0.0)); // by its own data alone
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -322,6 +324,8 @@ pub struct Agent<'a, T> {
     log: &'a mut [T],
     factors: &'a mut [T],
     scratch: &'a mut [T],
+    /// The trust of the model that it asked by last.
+    trust: Option<T>,
 }
 
 impl<'a, T: Scalar> Agent<'a, T> {
@@ -382,7 +386,14 @@ impl<'a, T: Scalar> Agent<'a, T> {
             log,
             factors,
             scratch,
+            trust: None,
         })
+    }
+
+    /// The trust α of the model of its last query: 0 where the agent asked by its own data alone, as
+    /// it does without a draw. Nothing before this machine's first query; initial points are none.
+    pub fn trust(&self) -> Option<T> {
+        self.trust
     }
 
     /// The state it works on: its phase and counts.
@@ -513,6 +524,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
             &mut factors,
             scratch,
         )?;
+        self.trust = models.get(next.model).map(|model| model.trust);
         self.state.pending = next.candidate;
         self.state.round = round;
         self.state.phase = Phase::Evaluating;

@@ -9,7 +9,7 @@ use sordino_experiment::metrics::{SMALL_DELTA, paid_alike, privacy_loss, spendin
 use sordino_experiment::record::Explanation;
 use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{Guarantee, Method, ObjectiveConfig, Scenario};
-use sordino_experiment::text::{MEANING, percent_at_most, significant};
+use sordino_experiment::text::{MEANING, percent_at_most, significant, significant_up};
 use sordino_report::events::shown;
 
 /// What the broadcasts of every method promise.
@@ -224,7 +224,7 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
             accountant.compose(&event, count)?;
             let (epsilon, quality) = match accountant.epsilon(p.delta) {
                 Ok(loss) => (
-                    format!("ε = {}", significant(loss.epsilon, 4)),
+                    format!("ε = {}", significant_up(loss.epsilon, 4)),
                     loss.quality.name(),
                 ),
                 Err(AccountantError::NoFiniteEpsilon { .. }) => ("no finite ε".to_owned(), "none"),
@@ -295,7 +295,7 @@ fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String,
 /// ε with its value, or the statement that there is none.
 fn told(epsilon: Option<f64>) -> String {
     epsilon.map_or("no finite ε".to_owned(), |epsilon| {
-        format!("ε = {}", significant(epsilon, 4))
+        format!("ε = {}", significant_up(epsilon, 4))
     })
 }
 

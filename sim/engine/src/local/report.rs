@@ -5,7 +5,7 @@ use sordino_core::digest::combine;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::{Loss, Measure, MethodSummary, Record, Summary};
 use sordino_experiment::scenario::local::{LocalMethod, LocalScenario};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_report::columns::Columns;
 use sordino_report::curves::Curves;
 use sordino_report::differences::few;
@@ -105,7 +105,7 @@ pub fn view(scenario: &LocalScenario, results: &Results) -> Result<View, ReadErr
                 scenario
                     .users
                     .epsilon
-                    .map_or("none".to_owned(), |epsilon| significant(epsilon, 3)),
+                    .map_or("none".to_owned(), |epsilon| significant_up(epsilon, 3)),
             ),
             (
                 "reports per user",
@@ -175,7 +175,7 @@ fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
             match (method, summary.loss(SPENT).and_then(|loss| loss.value)) {
                 (LocalMethod::Random, _) => "nobody is asked".to_owned(),
                 (_, None) => "not private".to_owned(),
-                (_, Some(spent)) => significant(spent, 4),
+                (_, Some(spent)) => significant_up(spent, 4),
             }
         });
     let rounds = scenario.learning.rounds;

@@ -5,7 +5,7 @@ use sordino_core::math::Scalar;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::{Loss, MethodSummary, Record, Summary};
 use sordino_experiment::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_report::columns::Columns;
 use sordino_report::differences::few;
 use sordino_report::page::Shown;
@@ -113,10 +113,10 @@ pub fn view(scenario: &OutputScenario, results: &Results) -> Result<View, ReadEr
 
 fn protection(scenario: &OutputScenario, row: &Row) -> String {
     match (row.method, row.epsilon) {
-        (OutputMethod::WorstCase, Some(epsilon)) => format!("ε = {}", significant(epsilon, 3)),
+        (OutputMethod::WorstCase, Some(epsilon)) => format!("ε = {}", significant_up(epsilon, 3)),
         (OutputMethod::PriorConditional, Some(epsilon)) => format!(
             "ε = {}, δ = {}, only under the GP prior",
-            significant(epsilon, 3),
+            significant_up(epsilon, 3),
             significant(2.0 * scenario.prior.delta, 2)
         ),
         (method, _) => method.guarantee().to_owned(),
@@ -135,7 +135,7 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
         .text("method", |row| row.method.name().to_owned())
         .number("ε", |row| {
             row.epsilon
-                .map_or("–".to_owned(), |epsilon| significant(epsilon, 3))
+                .map_or("–".to_owned(), |epsilon| significant_up(epsilon, 3))
         })
         .number("regret", |row| significant(row.regret.mean, 3))
         .number("std. error", |row| standard_error(row.regret))

@@ -11,7 +11,7 @@ use sordino_experiment::record::{Loss, MethodSummary, Record, Summary};
 use sordino_experiment::scenario::outsourced::{
     Goal, Kind, OutsourcedObjective, OutsourcedScenario,
 };
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_report::columns::Columns;
 use sordino_report::curves::told_rounds;
 use sordino_report::differences::few;
@@ -120,7 +120,7 @@ impl Found<'_> {
             Kind::GaussianProjection => {
                 format!(
                     "ε = {}, δ = {:e}",
-                    significant(scenario.curator.epsilon, 3),
+                    significant_up(scenario.curator.epsilon, 3),
                     scenario.curator.delta
                 )
             }
@@ -176,7 +176,7 @@ pub fn view(scenario: &OutsourcedScenario, results: &Results) -> Result<View, Mo
             ("rows", table.rows.to_string()),
             ("inputs", scenario.objective.dim().to_string()),
             ("rounds", scenario.modeler.rounds.to_string()),
-            ("ε", significant(scenario.curator.epsilon, 3)),
+            ("ε", significant_up(scenario.curator.epsilon, 3)),
             ("δ", format!("{:e}", scenario.curator.delta)),
         ],
         shown: shown(scenario, &table, &methods)?,
@@ -329,7 +329,7 @@ fn label(scenario: &OutsourcedScenario, compared: &Compared) -> (String, String)
         None => match compared.kind {
             Kind::GaussianProjection => (
                 "private rows".to_owned(),
-                format!("ε = {}", significant(scenario.curator.epsilon, 3)),
+                format!("ε = {}", significant_up(scenario.curator.epsilon, 3)),
             ),
             kind => (kind.name().to_owned(), kind.guarantee().to_owned()),
         },

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::log::{self, Line, Log};
 use super::{BudgetLeft, Progress, Stage, Step};
-use crate::text::significant;
+use crate::text::{significant, significant_down, significant_up};
 
 /// Least time between two `progress` lines of JSON.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -164,12 +164,12 @@ impl ProgressWriter {
             Stage::Done { epsilon, budget } => {
                 let said = match (epsilon, budget) {
                     (Some(epsilon), None) => {
-                        format!("{place}; ε {} spent", significant(epsilon, 3))
+                        format!("{place}; ε {} spent", significant_up(epsilon, 3))
                     }
                     (Some(epsilon), Some(BudgetLeft { left, most })) => format!(
                         "{place}; ε {} spent; of the budget {} of {} left",
-                        significant(epsilon, 3),
-                        significant(left, 3),
+                        significant_up(epsilon, 3),
+                        significant_down(left, 3),
                         significant(most, 3)
                     ),
                     _ => place,

@@ -18,7 +18,7 @@ use sordino_report::view::PAGE;
 
 use super::compared::Compared;
 use super::grid::Plan;
-use super::index::{Entry, FORMAT, Index, Kept, Status, VERSION};
+use super::index::{Entry, FORMAT, FORMAT_READ, Index, Kept, Status, VERSION};
 use super::paired;
 
 const README: &str = include_str!("folder.md");
@@ -211,10 +211,11 @@ impl SweepFolder {
         let path = self.path.join(INDEX);
         if path.exists() {
             let there: Index = read_json(&path)?;
-            if there.format != FORMAT {
-                let format = there.format;
-                let what =
-                    format!("format {format} is unknown; this program reads format {FORMAT}");
+            let format = there.format;
+            if !(FORMAT_READ..=FORMAT).contains(&format) {
+                let what = format!(
+                    "format {format} is unknown; this program reads formats {FORMAT_READ} to {FORMAT}"
+                );
                 return Err(SweepError::damaged(&path, what));
             }
             for entry in there
@@ -222,7 +223,7 @@ impl SweepFolder {
                 .into_iter()
                 .filter(|entry| entry.status != Status::Waiting)
             {
-                take(&mut index, entry, &path)?;
+                take(&mut index, &self.plan, entry, &path)?;
             }
         }
         for file in fs::read_dir(self.path.join(STATE))
@@ -235,7 +236,7 @@ impl SweepFolder {
                 .extension()
                 .is_some_and(|extension| extension == "json")
             {
-                take(&mut index, read_json(&path)?, &path)?;
+                take(&mut index, &self.plan, read_json(&path)?, &path)?;
             }
         }
         // An index of an earlier version has no numbers of single runs; their folders have.
@@ -286,7 +287,8 @@ impl SweepFolder {
             entries.push(Entry::waiting(&self.plan, point, runs));
         }
         let (scenario, description, trust) = head.unwrap_or_default();
-        let axes = self.plan.axes.clone();
+        let axes = self.plan.varying();
+        let settings = self.plan.fixed();
         let seeds = self.plan.seeds.clone();
         let version = VERSION.to_owned();
         let noise = sordino_experiment::record::noise();
@@ -298,6 +300,7 @@ impl SweepFolder {
             trust,
             noise,
             axes,
+            settings,
             seeds,
             digest: None,
             entries,
@@ -391,13 +394,16 @@ fn read_plan(path: &Path) -> Result<Plan, SweepError> {
     }
 }
 
-/// Puts an entry into its place in the index.
-fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> {
+/// Puts an entry into its place in the index. One of format 2 has a value for each of the plan's
+/// axes.
+fn take(index: &mut Index, plan: &Plan, mut entry: Entry, path: &Path) -> Result<(), SweepError> {
+    let told = plan.told(&entry.values);
     match index.entries.get_mut(entry.number) {
         Some(place)
-            if (&place.folder, place.seed, &place.values)
-                == (&entry.folder, entry.seed, &entry.values) =>
+            if (&place.folder, place.seed) == (&entry.folder, entry.seed)
+                && [&entry.values, &told].contains(&&place.values) =>
         {
+            entry.values = place.values.clone();
             *place = entry;
             Ok(())
         }

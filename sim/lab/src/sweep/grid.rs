@@ -10,7 +10,8 @@ use sordino_experiment::text::Quoted;
 /// The most runs of one sweep.
 pub const RUNS_MAX: u64 = 100_000;
 
-/// A key of the scenario and the values it takes, as they are written after `--set`.
+/// A key of the scenario and the values it takes. In a [`Plan`] they stand as they are written
+/// after `--set`, elsewhere as people read them: texts without their quotation marks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// Dotted name of the key.
@@ -19,12 +20,31 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
+/// A key with one value: all runs of a sweep have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Dotted name of the key.
+    pub key: String,
+    /// Its value, as people read it.
+    pub value: String,
+}
+
+/// A value as people read it: what a text says, without the quotation marks that TOML asks for;
+/// anything else as it is written.
+fn plain(value: &str) -> String {
+    match value.parse() {
+        Ok(toml::Value::String(text)) => text,
+        _ => value.to_owned(),
+    }
+}
+
 /// Everything that decides what a sweep does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Shipped name or file, for messages.
     pub source: String,
-    /// Axes in the order of the command line; the first varies slowest.
+    /// All that is set, in the order of the command line; the first varies slowest. A key with one
+    /// value is a setting of every run and no axis of the sweep ([`Plan::varying`]).
     pub axes: Vec<Axis>,
     /// Seeds, which vary fastest; the scenario's own if none are given.
     pub seeds: Vec<u64>,
@@ -37,7 +57,7 @@ pub struct Plan {
 pub struct Point {
     /// 0-based place in the sweep.
     pub number: usize,
-    /// One value for each axis.
+    /// One value for each of the plan's axes, as it is written after `--set`.
     pub values: Vec<String>,
     /// Seed of the run.
     pub seed: u64,
@@ -109,11 +129,10 @@ impl Axis {
         if key.is_empty() || values.iter().any(String::is_empty) {
             return Err(GridError::Setting(text.to_owned()));
         }
-        match values
-            .iter()
-            .enumerate()
-            .find(|(i, value)| values[..*i].contains(value))
-        {
+        match values.iter().enumerate().find(|(i, value)| {
+            let said = plain(value);
+            values[..*i].iter().any(|before| plain(before) == said)
+        }) {
             Some((_, value)) => Err(GridError::TwiceTheValue {
                 key,
                 value: value.clone(),
@@ -269,6 +288,37 @@ impl Plan {
         })
     }
 
+    /// The keys that are swept, with their values as people read them.
+    pub fn varying(&self) -> Vec<Axis> {
+        let varying = self.axes.iter().filter(|axis| axis.varies());
+        varying
+            .map(|axis| Axis {
+                key: axis.key.clone(),
+                values: axis.values.iter().map(|value| plain(value)).collect(),
+            })
+            .collect()
+    }
+
+    /// The keys that every run has with the same value.
+    pub fn fixed(&self) -> Vec<Setting> {
+        let fixed = self.axes.iter().filter(|axis| !axis.varies());
+        fixed
+            .map(|axis| Setting {
+                key: axis.key.clone(),
+                value: axis.values.first().map_or(String::new(), |v| plain(v)),
+            })
+            .collect()
+    }
+
+    /// Of one value for each of the plan's axes, those that tell runs apart, as people read them.
+    pub fn told(&self, values: &[String]) -> Vec<String> {
+        let pairs = self.axes.iter().zip(values);
+        pairs
+            .filter(|(axis, _)| axis.varies())
+            .map(|(_, value)| plain(value))
+            .collect()
+    }
+
     /// Number of runs.
     pub fn count(&self) -> usize {
         self.axes
@@ -389,6 +439,9 @@ mod tests {
         let axis = Axis::parse("federation.methods=[\"ts\", \"fts\"],[\"ts\"]").unwrap();
         assert_eq!(axis.values, ["[\"ts\", \"fts\"]", "[\"ts\"]"]);
         assert_eq!(Axis::parse("name='a,b',c").unwrap().values, ["'a,b'", "c"]);
+        // As people read them, texts have no quotation marks, and all else stands as it is written.
+        let told = ["'a,b'", "\"ab\"", "c", "0.5", "[\"ts\"]", "1\ny = 2"].map(plain);
+        assert_eq!(told, ["a,b", "ab", "c", "0.5", "[\"ts\"]", "1\ny = 2"]);
     }
 
     #[test]

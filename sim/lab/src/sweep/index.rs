@@ -8,7 +8,7 @@ use sordino_report::rows::csv;
 use sordino_report::tables::MethodColumns;
 
 use super::compared::{Compared, PairedCell, differences};
-use super::grid::{Axis, Plan, Point};
+use super::grid::{Axis, Plan, Point, Setting};
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl Entry {
         Entry {
             number: point.number,
             folder: plan.folder(point),
-            values: point.values.clone(),
+            values: plan.told(&point.values),
             seed: point.seed,
             runs,
             status: Status::Waiting,
@@ -84,8 +84,11 @@ impl Entry {
 
 /// This program's version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Version of the format of [`Index`]; version 1 had methods without their guarantees.
-pub const FORMAT: u32 = 2;
+/// Version of the format of [`Index`]. Version 1 had methods without their guarantees; in version 2
+/// keys with one value were axes, and texts had quotation marks.
+pub const FORMAT: u32 = 3;
+/// The oldest version that is read.
+pub(crate) const FORMAT_READ: u32 = 2;
 
 /// Content of `index.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,8 +107,11 @@ pub struct Index {
     /// does not say so.
     #[serde(default = "noise")]
     pub noise: String,
-    /// Axes of the sweep.
+    /// Keys that are swept, each with more than one value.
     pub axes: Vec<Axis>,
+    /// Keys that were set to one value, the same in all runs.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
     /// Seeds of the sweep.
     pub seeds: Vec<u64>,
     /// Which methods do not follow which of the axes.
@@ -379,13 +385,6 @@ impl Index {
         Ok(self)
     }
 
-    /// Places of the axes along which more than one value is compared.
-    pub fn varying(&self) -> Vec<usize> {
-        (0..self.axes.len())
-            .filter(|axis| self.axes[*axis].varies())
-            .collect()
-    }
-
     /// The value that one of the scenario's own methods keeps along an axis, in words; `None` if it
     /// follows the sweep.
     pub fn kept(&self, method: &str, axis: usize) -> Option<String> {
@@ -401,7 +400,7 @@ impl Index {
     /// whole sweep.
     pub fn kept_by(&self, method: &str) -> String {
         let mut said = Vec::new();
-        for axis in self.varying() {
+        for axis in 0..self.axes.len() {
             if let Some(value) = self.kept(method, axis) {
                 said.push(format!("{} = {value}", self.axes[axis].short()));
             }

@@ -23,7 +23,7 @@ pub fn page(folder: &SweepFolder, index: &Index) -> String {
         ("runs", index.entries.len().to_string()),
         ("done", index.count(Status::Done).to_string()),
         ("failed", index.count(Status::Failed).to_string()),
-        ("keys compared", index.varying().len().to_string()),
+        ("keys compared", index.axes.len().to_string()),
         ("seeds", index.seeds.len().to_string()),
     ];
     header(
@@ -149,6 +149,12 @@ fn runs(out: &mut String, index: &Index) {
         .axes
         .iter()
         .map(|axis| format!("{} = {}\n", axis.key, axis.values.join(", ")))
+        .chain(
+            index
+                .settings
+                .iter()
+                .map(|setting| format!("{} = {}\n", setting.key, setting.value)),
+        )
         .chain([format!(
             "seeds = {}\n",
             index

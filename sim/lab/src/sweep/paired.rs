@@ -14,6 +14,7 @@ use sordino_report::rows::csv;
 use sordino_report::tables::{self, Table, TableError};
 
 use super::compared::PairedCell;
+use super::grid::Axis;
 use super::index::{Index, Status};
 use super::panels::{PANELS_MAX, Panels, capital, curves, main_axis, more, titled};
 
@@ -47,10 +48,7 @@ pub fn exact(index: &Index, found: &[PairedCell]) -> String {
 }
 
 fn grid(index: &Index, found: &[PairedCell]) -> Grid {
-    let keys = index
-        .varying()
-        .into_iter()
-        .map(|axis| index.axes[axis].short());
+    let keys = index.axes.iter().map(Axis::short);
     let mut rows = vec![
         keys.chain(differences::HEAD)
             .map(str::to_owned)
@@ -59,18 +57,9 @@ fn grid(index: &Index, found: &[PairedCell]) -> Grid {
     rows.extend(
         found
             .iter()
-            .map(|cell| [lead(index, cell), cell.difference.cells()].concat()),
+            .map(|cell| [cell.values.clone(), cell.difference.cells()].concat()),
     );
     (TITLE, rows)
-}
-
-/// The values of a cell that tell it from others.
-fn lead(index: &Index, cell: &PairedCell) -> Vec<String> {
-    index
-        .varying()
-        .into_iter()
-        .map(|axis| cell.values[axis].clone())
-        .collect()
 }
 
 fn remarks(index: &Index, found: &[PairedCell]) -> Vec<String> {
@@ -119,14 +108,10 @@ pub(super) fn section(out: &mut String, index: &Index) {
     if found.iter().all(|cell| cell.difference.pairs < 2) {
         return;
     }
-    let keys: Vec<&str> = index
-        .varying()
-        .into_iter()
-        .map(|axis| index.axes[axis].short())
-        .collect();
+    let keys: Vec<&str> = index.axes.iter().map(Axis::short).collect();
     let rows: Vec<_> = found
         .iter()
-        .map(|cell| (lead(index, cell), &cell.difference))
+        .map(|cell| (cell.values.clone(), &cell.difference))
         .collect();
     let text = remarks(index, found).join(" ") + " In colour where Holm's is below .05.";
     parts::paired(out, &text, &keys, &rows);

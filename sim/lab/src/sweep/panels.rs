@@ -15,10 +15,7 @@ pub(super) const PANELS_MAX: usize = 12;
 /// several.
 pub(super) fn main_axis(index: &Index) -> Option<usize> {
     let most = index.axes.iter().map(|axis| axis.values.len()).max()?;
-    index
-        .axes
-        .iter()
-        .position(|axis| axis.varies() && axis.values.len() == most)
+    index.axes.iter().position(|axis| axis.values.len() == most)
 }
 
 /// The values that tell cells apart besides the main axis, as in `agents = 50`.
@@ -28,7 +25,7 @@ pub(super) fn others(index: &Index, values: &[String], main: usize) -> String {
         .iter()
         .zip(values)
         .enumerate()
-        .filter(|(i, (axis, _))| *i != main && axis.varies());
+        .filter(|(i, _)| *i != main);
     shown
         .map(|(_, (axis, value))| format!("{} = {value}", axis.short()))
         .collect::<Vec<_>>()

@@ -2,7 +2,7 @@
 //! rounds.
 
 use sordino_experiment::record::distinct;
-use sordino_experiment::text::significant;
+use sordino_experiment::text::significant_up;
 use sordino_report::chart::Picture;
 use sordino_report::curves::{Curves, MethodCurve};
 use sordino_report::palette::RAMP;
@@ -10,6 +10,7 @@ use sordino_report::parts::{points, scaled, share_axis, words};
 use sordino_report::read::RunFiles;
 use sordino_report::results::{epsilon, over};
 use sordino_report::svg::{Chart, Curve, Point, Points, Ruler};
+use sordino_report::tables::is_epsilon;
 
 use super::folder::SweepFolder;
 use super::index::{Cell, Index, Pooled, Status};
@@ -109,8 +110,7 @@ fn changes(name: &str, panel: &[(usize, &Cell)]) -> bool {
 /// The first key along which the ε of a method changes while all others are held, and the methods
 /// whose ε does.
 fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)> {
-    let varying = (0..index.axes.len()).filter(|axis| index.axes[*axis].varies());
-    let found = varying.map(|axis| {
+    let found = (0..index.axes.len()).map(|axis| {
         let panels = panels(index, cells, axis);
         let changing = methods(cells)
             .into_iter()
@@ -179,7 +179,7 @@ pub(super) fn losses(
     let names: Vec<&str> = index
         .losses()
         .into_iter()
-        .filter(|name| name.starts_with("epsilon"))
+        .filter(|name| is_epsilon(name))
         .collect();
     let Panels {
         axis,
@@ -227,7 +227,7 @@ pub(super) fn losses(
     };
     if !varies {
         let said =
-            |curve: &Curve| format!("{} = {}", curve.label, significant(curve.points[0].y, 4));
+            |curve: &Curve| format!("{} = {}", curve.label, significant_up(curve.points[0].y, 4));
         let said: Vec<String> = first.curves.iter().map(said).collect();
         let key = &axis.key;
         return Err(format!(

@@ -6,6 +6,7 @@ use sordino_report::differences::few;
 use sordino_report::page::Shown;
 use sordino_report::tables::{self, Table, TableError, reached};
 
+use super::grid::Axis;
 use super::index::{Cell, Index, Pooled};
 use super::panels::looks;
 
@@ -31,7 +32,7 @@ pub fn table(index: Index, wanted: &[String]) -> Result<Table, TableError> {
 pub fn shown(index: &Index) -> Shown {
     let cells = index.cells();
     let mut rows = rows(index, &cells).into_iter();
-    let words = (0..=index.varying().len() + 1).collect();
+    let words = (0..=index.axes.len() + 1).collect();
     let looks = looks(index, &cells);
     let each = cells
         .iter()
@@ -49,26 +50,26 @@ pub fn shown(index: &Index) -> Shown {
 }
 
 fn rows(index: &Index, cells: &[Cell]) -> Vec<Vec<String>> {
-    let varying = index.varying();
-    let keys = varying.iter().map(|axis| index.axes[*axis].short());
+    let keys = index.axes.iter().map(Axis::short);
     let head: Vec<&str> = keys
         .chain(["method", "protection", "runs in all"])
         .collect();
     let mut rows: Vec<(Vec<String>, &MethodSummary)> = Vec::new();
     for cell in cells {
         for method in &cell.methods {
-            rows.push((lead(index, &varying, cell, method), &method.summary));
+            rows.push((lead(index, cell, method), &method.summary));
         }
     }
     reached(&head, &rows)
 }
 
 /// What a row says before its numbers: values of the keys, method, protection and runs.
-fn lead(index: &Index, varying: &[usize], cell: &Cell, method: &Pooled) -> Vec<String> {
+fn lead(index: &Index, cell: &Cell, method: &Pooled) -> Vec<String> {
     let name = &method.summary.name;
-    let values = varying.iter().map(|axis| match index.kept(name, *axis) {
+    let told = cell.values.iter().enumerate();
+    let values = told.map(|(axis, value)| match index.kept(name, axis) {
         Some(kept) => format!("{kept} (kept)"),
-        None => cell.values[*axis].clone(),
+        None => value.clone(),
     });
     let own = [
         name.clone(),
@@ -100,9 +101,10 @@ fn remarks(index: &Index, cells: &[Cell]) -> Vec<String> {
             continue;
         };
         let keys = index
-            .varying()
-            .into_iter()
-            .map(|axis| format!("{} = {}", index.axes[axis].short(), cell.values[axis]));
+            .axes
+            .iter()
+            .zip(&cell.values)
+            .map(|(axis, value)| format!("{} = {value}", axis.short()));
         let place = keys.collect::<Vec<_>>().join(", ");
         said.push(if place.is_empty() {
             twins

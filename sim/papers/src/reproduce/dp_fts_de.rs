@@ -2,7 +2,8 @@
 //!
 //! The synthetic experiments are the scenario `default` with one thing changed. The bands come from
 //! an independent program on 200 functions; they leave room for the spread between functions, which
-//! is larger than most differences.
+//! is larger than most differences. What the paper says of the ends of q and of z, more privacy lost
+//! and less regret, is an order: it holds if the interval of the paired differences says so.
 
 use sordino_core::privacy::NoiseMultiplier;
 use sordino_experiment::metrics::privacy_loss;
@@ -145,10 +146,6 @@ fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     Ok(all.outcome("DP-FTS-DE, figure 2b", bands, remarks, vec![chart]))
 }
 
-/// Room in the bands on ratios of regret at the ends of a parameter: those regrets differ clearly
-/// only pair by pair.
-const ENDS: f64 = 0.9;
-
 fn fig2c(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     const BOTH: &[Method] = &[DP_FTS_DE, PURE_NOISE];
     let variants = [
@@ -160,10 +157,8 @@ fn fig2c(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let mut bands: Vec<Band> = [("q = 0.15", 5.93), ("q = 0.25", 9.91), ("q = 0.5", 20.12)]
         .map(|(name, printed)| all.epsilon_band(name, DP_FTS_DE, printed))
         .into();
-    bands.push(above(
-        all.ratio(("q = 0.15", DP_FTS_DE), ("q = 0.5", DP_FTS_DE)),
-        ENDS,
-    ));
+    // The paper's claim: more agents in a release, more privacy lost, less regret.
+    bands.push(all.order(("q = 0.5", DP_FTS_DE), ("q = 0.15", DP_FTS_DE)));
     bands.extend(
         ["q = 0.15", "q = 0.25", "q = 0.5"]
             .map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),
@@ -187,10 +182,8 @@ fn fig2d(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let mut bands: Vec<Band> = [("z = 1", 9.91), ("z = 1.2", 7.39), ("z = 1.5", 5.22)]
         .map(|(name, printed)| all.epsilon_band(name, DP_FTS_DE, printed))
         .into();
-    bands.push(above(
-        all.ratio(("z = 1.5", DP_FTS_DE), ("z = 1", DP_FTS_DE)),
-        ENDS,
-    ));
+    // The paper's claim: less noise, more privacy lost, less regret.
+    bands.push(all.order(("z = 1", DP_FTS_DE), ("z = 1.5", DP_FTS_DE)));
     bands.extend(
         ["z = 1", "z = 1.2", "z = 1.5"]
             .map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),

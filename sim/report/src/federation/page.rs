@@ -3,7 +3,7 @@
 use sordino_experiment::metrics::{MethodStatistics, SMALL_DELTA, Statistics};
 use sordino_experiment::record::Twins;
 use sordino_experiment::scenario::{Guarantee, Scenario, conclusion};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 
 use crate::columns::Columns;
 use crate::curves::told_rounds;
@@ -105,7 +105,7 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
     )];
     notes.extend(summary.methods.iter().find_map(|method| method.losses).map(|[loss, _]| {
         format!(
-            "ε: by privacy-loss distributions, tight and, before it is rounded here, never below the truth; neighbouring \
+            "ε: by privacy-loss distributions, tight, rounded up, never below the truth; neighbouring \
              relation \"{}\": an agent keeps its slot and weight and contributes zero.",
             loss.relation
         )
@@ -155,7 +155,7 @@ fn cost(method: &MethodStatistics, place: usize) -> String {
         (Guarantee::DifferentialPrivacy, Some(losses)) => {
             return losses[place]
                 .tight
-                .map_or("∞".to_owned(), |epsilon| significant(epsilon, 3));
+                .map_or("∞".to_owned(), |epsilon| significant_up(epsilon, 3));
         }
         (Guarantee::NothingReleased, _) => "no release",
         (Guarantee::Unclaimed, _) => "none claimed",

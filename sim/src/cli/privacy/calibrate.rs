@@ -5,7 +5,7 @@ use serde::Serialize;
 use sordino_core::privacy::accountant::pld::calibrate as tight;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
 use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::significant_up;
 
 use super::asked::{Choice, failure, multiplier, positive, probability, sampled};
 use sordino_experiment::command_line::error::CliError;
@@ -217,8 +217,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         "{line} for ε ≤ {epsilon_target} at δ = {delta} by the {} accountant\nthere ε = {} by RDP, {} by PLD \
          (sampling probability {q}, noise multiplier {z}, rounds {rounds}; neighbouring relation \"{}\")\n",
         answer.accountant.solver().accountant.name(),
-        significant(answer.epsilon_rdp, 6),
-        significant(answer.epsilon_pld, 6),
+        significant_up(answer.epsilon_rdp, 6),
+        significant_up(answer.epsilon_pld, 6),
         answer.neighboring_relation
     ))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sordino_core::privacy::accountant::AccountantError;
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_report::figure;
 use sordino_report::parts::from_zero;
 use sordino_report::svg::{Curve, Point};
@@ -54,7 +54,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             .last()
             .is_some_and(|point| point.x == f64::from(rounds));
         let told = if reached {
-            format!("ε = {}", significant(end, 4))
+            format!("ε = {}", significant_up(end, 4))
         } else {
             "ε = ∞".to_owned()
         };

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::NeighboringRelation;
 use sordino_core::privacy::accountant::AccountantError;
-use sordino_experiment::text::{percent_at_most, significant};
+use sordino_experiment::text::{percent_at_most, significant_up};
 
 use super::asked::{Choice, Releases, failure, nonnegative};
 use sordino_experiment::command_line::error::CliError;
@@ -94,7 +94,7 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
             "ε = {} at δ = {delta} ({} accountant{}{}; neighbouring relation \"{}\")\nbetween any two things that an agent may have \
              sent: {}\nthe best guess whether its contributions were used is right at most {} % of the time, \
              where both are as likely beforehand\n",
-            significant(loss.epsilon, 6),
+            significant_up(loss.epsilon, 6),
             how.accountant.name(),
             loss.order
                 .map_or(String::new(), |order| format!(", order {order}")),
@@ -106,7 +106,7 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
             event.relation(),
             between.map_or("no finite ε".to_owned(), |epsilon| format!(
                 "ε = {}",
-                significant(epsilon, 6)
+                significant_up(epsilon, 6)
             )),
             percent_at_most(guess)
         )),
@@ -134,7 +134,7 @@ pub fn delta(arguments: &DeltaArguments) -> Result<(), CliError> {
         }),
         Format::Text => print(&format!(
             "δ = {} at ε = {epsilon} ({} accountant; neighbouring relation \"{}\")\n",
-            significant(delta, 6),
+            significant_up(delta, 6),
             how.accountant.name(),
             event.relation()
         )),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sordino_core::math::Scalar;
 use sordino_core::optimizer;
 use sordino_core::wire;
+use sordino_experiment::record::Source;
 use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Method, Scenario};
 use sordino_host::campaign::{Campaign, Rehearsal, Releases, SiteError, search_seed};
 use sordino_host::prior::label::check_text;
@@ -126,7 +127,8 @@ impl<T: Scalar> CampaignContext<T> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The candidate that an agent asks next, which has this log and heard these sums.
+    /// The candidate that an agent asks next, which has this log and heard these sums, and whose
+    /// choice it is.
     ///
     /// **Errors**: [`DriverError::Site`].
     pub(super) fn next(
@@ -134,7 +136,7 @@ impl<T: Scalar> CampaignContext<T> {
         agent: u32,
         log: &[(u32, f64)],
         released: &[f64],
-    ) -> Result<u32, DriverError> {
+    ) -> Result<(u32, Source), DriverError> {
         let guided = !released.is_empty();
         let kept = self
             .kept
@@ -164,6 +166,10 @@ impl<T: Scalar> CampaignContext<T> {
                 .unwrap_or_else(PoisonError::into_inner)
                 .insert(agent, (guided, search));
         }
-        Ok(asked as u32)
+        let source = match asked.is_guided {
+            true => Source::Prior,
+            false => Source::Own,
+        };
+        Ok((asked.place as u32, source))
     }
 }

@@ -161,15 +161,13 @@ impl<T: Scalar> CampaignContext<T> {
         } else {
             1
         };
-        let (released, source) = match (round, state.heard) {
-            (0, _) => (&[][..], Source::Initial),
-            (_, true) => (&order.released[..], Source::Prior),
-            (_, false) => (&[][..], Source::Own),
+        let released = match state.heard {
+            true => &order.released[..],
+            false => &[],
         };
         let asked = Queries {
             agent,
             count: queries,
-            source,
         };
         let count = self.base.run.shared.candidates().count();
         let (leaf, _) = state
@@ -177,7 +175,8 @@ impl<T: Scalar> CampaignContext<T> {
             .query(kept, best, turn, asked, |log| match round {
                 0 => {
                     let number = log.len() as u32;
-                    Ok(initial_point(self.base.run.seed, agent, number, count))
+                    let first = initial_point(self.base.run.seed, agent, number, count);
+                    Ok((first, Source::Initial))
                 }
                 _ => self.next(agent, log, released),
             })?;

@@ -46,7 +46,8 @@ impl AgentState {
             .collect()
     }
 
-    /// Evaluates wherever `choose` says after what was observed before, and writes it all down.
+    /// Evaluates wherever `choose` says after what was observed before, with its reason, and writes
+    /// it all down.
     /// Returns the leaf of the transcript, and the log with the new observations.
     ///
     /// **Errors**: those of `choose`; a function that cannot be evaluated there.
@@ -56,17 +57,13 @@ impl AgentState {
         best: &mut f64,
         turn: &mut Turn<'_, T, C>,
         asked: Queries,
-        mut choose: impl FnMut(&[(u32, f64)]) -> Result<u32, DriverError>,
+        mut choose: impl FnMut(&[(u32, f64)]) -> Result<(u32, Source), DriverError>,
     ) -> Result<(AgentLeaf, Vec<(u32, f64)>), DriverError> {
-        let Queries {
-            agent,
-            count,
-            source,
-        } = asked;
+        let Queries { agent, count } = asked;
         let mut leaf = turn.leaf(agent, count);
         let mut log = self.log(kept);
         for _ in 0..count {
-            let candidate = choose(&log)?;
+            let (candidate, source) = choose(&log)?;
             let query = Query {
                 agent,
                 candidate,
@@ -94,8 +91,6 @@ pub struct Queries {
     pub agent: u32,
     /// How many times.
     pub count: u32,
-    /// Why there.
-    pub source: Source,
 }
 
 impl Default for AgentState {
@@ -228,7 +223,6 @@ impl<T: Scalar> Agents for CustomContext<T> {
         let asked = Queries {
             agent,
             count: queries,
-            source,
         };
         let (leaf, log) = state.query(kept, best, turn, asked, |log| {
             let sight = Sight {
@@ -238,7 +232,7 @@ impl<T: Scalar> Agents for CustomContext<T> {
                 log,
                 broadcast,
             };
-            next(self, &sight, &mut coins)
+            Ok((next(self, &sight, &mut coins)?, source))
         })?;
         if !order.collecting {
             turn.silent(leaf);

@@ -190,14 +190,14 @@ impl<T: Scalar> PriorContext<T> {
             (Some(draw), Reach::Broadcast) => (Input::Draw(draw), 1),
             _ => (Input::NoDraw, 1),
         };
-        let source = match (round, draw, reach) {
-            (0, ..) => Source::Initial,
-            (_, Some(_), Reach::Broadcast) => Source::Prior,
-            _ => Source::Own,
-        };
         let mut leaf = turn.leaf(index, queries);
         while let Output::Evaluate(candidate) = agent.handle(input)? {
             let number = agent.state().observations();
+            let source = match agent.trust() {
+                None => Source::Initial,
+                Some(trust) if trust > T::ZERO => Source::Prior,
+                Some(_) => Source::Own,
+            };
             let y = turn.evaluate(
                 &mut leaf,
                 best,

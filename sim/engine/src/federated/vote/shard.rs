@@ -107,7 +107,6 @@ impl<T: Scalar> Agents for VoteContext<T> {
         let asked = Queries {
             agent,
             count: queries,
-            source,
         };
         let (leaf, log) = state.query(kept, best, turn, asked, |log| {
             let sight = Sight {
@@ -117,7 +116,7 @@ impl<T: Scalar> Agents for VoteContext<T> {
                 log,
                 broadcast: None,
             };
-            Ok(self.next(&sight, winner, &mut coins))
+            Ok((self.next(&sight, winner, &mut coins), source))
         })?;
         // An agent votes before it hears whether the budget admits the release.
         if !self.collects(round) {
