@@ -204,8 +204,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// computing them: the same bits, M² multiply-adds less for a candidate. It may lie in flash.
     /// Where the file is not read, the table is not either.
     ///
-    /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, is not
-    /// finite, or says something else about the first or the last candidate than this prior.
+    /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, or not
+    /// finite; [`NewcomerError::MomentsOfAnother`] if it says something else about the first or the
+    /// last candidate than this prior.
     pub fn with_moments(mut self, moments: &'a [T]) -> Result<Self, NewcomerError> {
         let candidates = self.count();
         let rows = moments.len() / 2;
@@ -231,7 +232,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             let [listed_mean, listed_variance] = pairs.get(candidate).copied().unwrap_or_default();
             if self.prior.is_some() && !(near(listed_mean, mean) && near(listed_variance, variance))
             {
-                return Err(refused(candidate));
+                return Err(NewcomerError::MomentsOfAnother { candidate });
             }
         }
         self.moments = Some(moments);
@@ -276,7 +277,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// exported file has this sign as its constant `SIGN`.
     ///
     /// Whether a finite value can be right only you know. Check the range of your sensor first, and
-    /// tell no sentinel such as 9999: it would be the best value of all. What has no value is
+    /// tell no sentinel such as 9999: it could be the best value of all. What has no value is
     /// [failed](Newcomer::fail).
     ///
     /// **Errors**: [`NewcomerError::Candidate`], [`NewcomerError::Value`], [`NewcomerError::Full`];

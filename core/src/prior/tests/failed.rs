@@ -298,3 +298,23 @@ fn a_mistake_is_taken_back_by_the_log_without_it() {
         assert!(mended.best().unwrap().1 < 0.1);
     });
 }
+
+/// Every candidate that can be listed has room in a slot, and comes back to the bit.
+#[test]
+fn a_slot_holds_the_last_of_all_candidates() {
+    use crate::digest::Digest;
+    use crate::optimizer::CANDIDATES_MAX;
+    use crate::snapshot::{SnapshotError, max_bytes, read, write};
+    let agreement = Digest::of(&"a file and its list");
+    let mut slot = [0xff; max_bytes::<LogEntry<f64>>()];
+    let told = |candidate, value| LogEntry::Told { candidate, value };
+    let failed = |candidate| LogEntry::Failed::<f64> { candidate };
+    let last = CANDIDATES_MAX - 1;
+    for entry in [told(0, -0.0), told(last, f64::MIN), failed(last)] {
+        write(&entry, 3, &agreement, &mut slot).unwrap();
+        let found = read::<LogEntry<f64>>(&slot, &agreement).unwrap();
+        assert_eq!(found, Some((3, entry)));
+    }
+    let beyond = write(&told(usize::MAX, 1.0), 3, &agreement, &mut slot);
+    assert!(matches!(beyond, Err(SnapshotError::Slot { .. })));
+}
