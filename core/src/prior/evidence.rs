@@ -61,14 +61,20 @@ impl<'a, T: Scalar> Rows<'a, T> {
         self.candidate(at(self.asked, i).to_u32() as usize)
     }
 
+    /// The values of rows that did not fail.
+    fn told(&self) -> impl Iterator<Item = T> {
+        self.values.iter().copied().filter(|y| y.is_finite())
+    }
+
     /// Unit and zero of the model's values.
     pub(super) fn unit(&self) -> Unit<T> {
-        let told = || self.values.iter().copied().filter(|y| y.is_finite());
-        let first = told().next().unwrap_or(T::ZERO);
+        let first = self.told().next().unwrap_or(T::ZERO);
         Unit {
             first,
-            worst: told().fold(first, |worst, y| worst.min(y)),
-            range: told().fold(T::ZERO, |largest, y| largest.max((y - first).abs())),
+            worst: self.told().fold(first, |worst, y| worst.min(y)),
+            range: self
+                .told()
+                .fold(T::ZERO, |largest, y| largest.max((y - first).abs())),
         }
     }
 

@@ -447,8 +447,10 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// Whether a candidate failed, once or always.
     pub(super) fn has_failed(&self, candidate: usize) -> bool {
-        let is_it = |entry: LogEntry<T>| entry.value().is_none() && entry.candidate() == candidate;
-        self.failed > 0 && self.log().any(is_it)
+        self.failed > 0
+            && self
+                .log()
+                .any(|entry| entry.value().is_none() && entry.candidate() == candidate)
     }
 
     /// Value of each row; infinite of one that failed.

@@ -148,8 +148,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
                 }
             }
         }
-        let sound = || (0..count).find(|candidate| !search.has_failed(*candidate));
-        Ok(chosen.or_else(sound).unwrap_or(0))
+        let sound = chosen.or_else(|| (0..count).find(|candidate| !search.has_failed(*candidate)));
+        Ok(sound.unwrap_or(0))
     }
 }
 

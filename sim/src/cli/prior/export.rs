@@ -11,6 +11,7 @@ use sordino_host::space::{Goal, Values};
 use sordino_host::text::commented;
 
 use self::candidates::Candidates;
+use self::lists::{floats, numbers};
 use super::file::OfFile;
 use super::label;
 use sordino_experiment::command_line::error::CliError;
@@ -18,6 +19,7 @@ use sordino_experiment::command_line::number::whole;
 use sordino_experiment::command_line::{print, print_bytes};
 
 mod candidates;
+mod lists;
 mod names;
 
 /// `sordino prior export`.
@@ -204,28 +206,6 @@ fn coordinates(file: &PriorFile) -> Vec<String> {
         next += width;
     }
     lines
-}
-
-/// Numbers in lines, so that they are read back to the bit.
-fn numbers(list: &[f32]) -> String {
-    lines(list, "")
-}
-
-/// The same in C, of type `float`.
-fn floats(list: &[f32]) -> String {
-    lines(list, "f")
-}
-
-fn lines(list: &[f32], suffix: &str) -> String {
-    list.chunks(8)
-        .map(|line| format!("    {},\n", row(line, suffix)))
-        .collect()
-}
-
-/// Numbers of a row.
-fn row(list: &[f32], suffix: &str) -> String {
-    let row: Vec<String> = list.iter().map(|x| format!("{x:?}{suffix}")).collect();
-    row.join(", ")
 }
 
 /// The bytes of a digest in lines.

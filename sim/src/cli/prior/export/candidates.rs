@@ -6,7 +6,8 @@ use sordino_host::prior::{PriorFile, points};
 use sordino_host::space::Values;
 use sordino_host::text::commented;
 
-use super::{floats, names, numbers};
+use super::lists::{floats, numbers, row};
+use super::names;
 
 /// Whether the whole numbers of a parameter are what they are in single precision.
 fn is_exact(values: &Values) -> bool {
@@ -106,7 +107,7 @@ impl Candidates {
             .enumerate()
             .map(|(place, name)| format!("    pub const {name}: usize = {place};\n"))
             .collect();
-        let rows = self.rows('[', ']', |row| super::row(row, ""));
+        let rows = self.rows('[', ']', |own| row(own, ""));
         let list = numbers(coordinates);
         let len = coordinates.len();
         format!(
@@ -131,7 +132,7 @@ impl Candidates {
             .enumerate()
             .map(|(place, name)| format!("#define SORDINO_PRIOR_AT_{name} {place}\n"))
             .collect();
-        let rows = self.rows('{', '}', |row| super::row(row, "f"));
+        let rows = self.rows('{', '}', |own| row(own, "f"));
         let list = floats(coordinates);
         let len = coordinates.len();
         format!(
