@@ -367,7 +367,8 @@ enum sordino_status
      */
     SORDINO_STATUS_MISALIGNED = -2,
     /**
-     * The memory or buffer is shorter than what is needed.
+     * The memory or a buffer is shorter than what is needed: ask the _size function or _SIZE macro of
+     * the object; sordino_refusal names the length, where a function has one.
      */
     SORDINO_STATUS_TOO_SHORT = -3,
     /**
@@ -404,7 +405,7 @@ enum sordino_status
      */
     SORDINO_STATUS_SINGULAR = -11,
     /**
-     * There is no observation, no candidate, or no piece of a frame, of this index.
+     * The index or candidate that was given is beyond the last one.
      */
     SORDINO_STATUS_INDEX = -12,
     /**
@@ -476,6 +477,10 @@ enum sordino_status
      * The contribution cannot be hidden: nothing of it may be sent.
      */
     SORDINO_STATUS_HIDDEN = -29,
+    /**
+     * There is no best one: nothing was told yet, or all that was told failed.
+     */
+    SORDINO_STATUS_EMPTY = -30,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -717,8 +722,10 @@ typedef struct sordino_flash {
 } sordino_flash;
 
 /**
- * A setting that was refused. The texts are static and not ended by a zero: print them with
- * "%.*s".
+ * A setting or length that was refused: of SORDINO_STATUS_RANGE, and of SORDINO_STATUS_TOO_SHORT
+ * where the memory of an object is too short. Of every other refusal it is written as zeros, with
+ * SORDINO_STATUS_OK it is left as it was. The texts are static and not ended by a zero: print them
+ * with "%.*s".
  */
 typedef struct sordino_refusal {
     /**
@@ -902,7 +909,7 @@ typedef struct sordino_newcomer_settings {
      */
     uint32_t dim;
     /**
-     * Observations there is room for, 1 to SORDINO_CAPACITY_MAX.
+     * Values and failures there is room for, 1 to SORDINO_CAPACITY_MAX.
      */
     uint32_t capacity;
     /**
@@ -925,7 +932,8 @@ typedef struct sordino_newcomer_settings {
      */
     const float *candidates;
     /**
-     * `dim` times 1 to SORDINO_CANDIDATES_MAX.
+     * How many numbers that is, not how many candidates: `dim` times 1 to SORDINO_CANDIDATES_MAX.
+     * Of an exported file it is SORDINO_PRIOR_CANDIDATES_LEN.
      */
     size_t candidates_len;
     /**
@@ -939,7 +947,10 @@ typedef struct sordino_newcomer_settings {
 } sordino_newcomer_settings;
 
 /**
- * What a newcomer was told: a candidate and its value.
+ * What a newcomer was told: a candidate and its value, or that it failed.
+ *
+ * A stored index means what the file and the list of candidates make of it: store
+ * SORDINO_PRIOR_DIGEST of the exported file with the log, and erase the log if it differs.
  */
 typedef struct sordino_newcomer_entry {
     /**
@@ -947,9 +958,13 @@ typedef struct sordino_newcomer_entry {
      */
     uint32_t candidate;
     /**
-     * Its value, in the user's unit.
+     * Its value, in the user's unit, larger is better; of one that failed it is not looked at.
      */
     float value;
+    /**
+     * 0 of a value that was told, anything else of a candidate that failed.
+     */
+    uint32_t failed;
 } sordino_newcomer_entry;
 
 /**
@@ -1592,7 +1607,8 @@ sordino_status sordino_newcomer_usual(uint32_t dim,
  * `log` is NULL and 0 for a search that begins; `refusal` may be NULL.
  *
  * The state is the log: after a reset the same entries in the same order give the same questions,
- * bit for bit. A program that must survive one stores an entry before it tells it.
+ * bit for bit. A program that must survive one stores an entry before it tells it. A value that
+ * was told by mistake is taken back by a log without its entry.
  *
  * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `prior` is NULL
  * or what sordino_prior_attach wrote, and its memory stays as it is while the newcomer is used, as do the lists of
@@ -1612,24 +1628,41 @@ sordino_status sordino_newcomer_open(void *memory,
  * The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made,
  * at least one: an evaluation is a hypothesis that is weighed, or a candidate under one;
  * SORDINO_STATUS_PENDING until the search is done, with the same candidate whatever the slices
- * are. One that was told is not asked again while another is left.
+ * are. One that was told, or failed, is not asked again while another is left.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` is NULL or points to one number.
  */
 sordino_status sordino_newcomer_suggest(struct sordino_newcomer *newcomer, uint32_t evaluations, uint32_t *candidate);
 
 /**
- * Tells the value `y` of a candidate, asked for or not, for the first time or again.
+ * Tells the value `y` of a candidate, asked for or not, for the first time or again. Larger is
+ * better: of an exported file, tell SORDINO_PRIOR_SIGN times what was measured.
  * SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
+ *
+ * Whether a finite value can be right only the caller knows. Check the range of the sensor first,
+ * and tell no sentinel such as 9999: it could be the best value of all.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote.
  */
 sordino_status sordino_newcomer_observe(struct sordino_newcomer *newcomer, uint32_t candidate, float y);
 
 /**
- * The candidate to use: the one of those that were told whose posterior mean is largest, and that
- * mean in the user's unit. SORDINO_STATUS_INDEX if nothing was told. `mean` may be NULL. A
- * suggestion that is not done begins again.
+ * Tells that a candidate, asked for or not, has no value: it cannot work here, or could not be
+ * measured. It takes a place of the capacity, is not asked again while one is left that did not
+ * fail, and is never the best. The model has the worst value told so far in its place, so that the
+ * search leaves a region that fails. Where only the measurement went wrong, measure again.
+ * SORDINO_STATUS_INDEX and SORDINO_STATUS_FULL change nothing.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote.
+ */
+sordino_status sordino_newcomer_fail(struct sordino_newcomer *newcomer, uint32_t candidate);
+
+/**
+ * The candidate to use: of those that were told and never failed the one whose posterior mean is
+ * largest, and that mean in the user's unit. SORDINO_STATUS_EMPTY if there is none. `mean` may be
+ * NULL. A suggestion that is not done begins again.
+ *
+ * After the last try use this one: the last suggestion is a question, and may be a poor candidate.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` and `mean` are NULL or point to one
  * number.
@@ -1650,18 +1683,21 @@ sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer, uint32_t
 sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer, float *probability);
 
 /**
- * Observations told, candidates, and how the file is read (SORDINO_READING_*); each may be NULL.
+ * Values told, candidates that failed, candidates in all, and how the file is read
+ * (SORDINO_READING_*); each may be NULL.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; the other pointers are NULL or point to one
  * value.
  */
 sordino_status sordino_newcomer_describe(const struct sordino_newcomer *newcomer,
                                          uint32_t *observations,
+                                         uint32_t *failures,
                                          uint32_t *candidates,
                                          uint32_t *reading);
 
 /**
- * Entry `index` of what was told, oldest first, from 0 on. SORDINO_STATUS_INDEX behind the last.
+ * Entry `index` of what was told, values and failures, oldest first, from 0 on.
+ * SORDINO_STATUS_INDEX behind the last.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `entry` is NULL or points to one value.
  */
@@ -1754,7 +1790,7 @@ sordino_status sordino_optimizer_suggest_among(struct sordino_optimizer *optimiz
 
 /**
  * The point to use: the observed one of largest posterior mean, that mean and the posterior
- * standard deviation there. SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be
+ * standard deviation there. SORDINO_STATUS_EMPTY if nothing was observed. `mean` and `std` may be
  * NULL.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers, the
@@ -1806,7 +1842,7 @@ sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer, uint32
 
 /**
  * The observed point of largest posterior mean, in the user's units, and that mean.
- * SORDINO_STATUS_INDEX if nothing was observed.
+ * SORDINO_STATUS_EMPTY if nothing was observed.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers,
  * `mean` NULL or points to one.

@@ -142,14 +142,12 @@ impl Word {
         }
     }
 
-    /// The status of a refusal, with the setting that was refused where C wants it.
+    /// The status of a refusal, with the setting that was refused where C wants it; zeros where none
+    /// was.
     pub(crate) fn refuse(&self, refused: &Refused, refusal: *mut Refusal) -> Status {
-        match refused
-            .refusal()
-            .map(|setting| self.offer(refusal, setting))
-        {
-            Some(Err(status)) => status,
-            _ => refused.status,
+        match self.offer(refusal, refused.refusal()) {
+            Err(status) => status,
+            Ok(()) => refused.status,
         }
     }
 
@@ -250,9 +248,13 @@ pub(crate) struct Arena {
 impl Arena {
     /// Whether the whole memory, the handle included, is as large as the functions and macros for
     /// sizes say.
-    pub(crate) fn require(&self, bytes: usize) -> Result<(), Status> {
+    pub(crate) fn require(&self, bytes: usize) -> Result<(), Refused> {
         if self.whole < bytes {
-            Err(Status::TooShort)
+            Err(Refused::short(
+                "len",
+                self.whole,
+                "the bytes that its _size function or _SIZE macro says, at least",
+            ))
         } else {
             Ok(())
         }
@@ -311,8 +313,8 @@ impl Arena {
     }
 }
 
-/// Builds an object at the beginning of `memory`, writes where it is to `out`, and the setting that
-/// was refused to `refusal` if that is not NULL.
+/// Builds an object at the beginning of `memory` and writes where it is to `out`. Of a refusal it
+/// writes the setting to `refusal`, zeros if it is of no setting, unless that is NULL.
 ///
 /// # Safety
 ///
@@ -327,14 +329,16 @@ pub(crate) unsafe fn build<O: Object>(
     refusal: *mut Refusal,
     make: impl FnOnce(&mut Arena, Word) -> Result<O::Body, Refused>,
 ) -> Status {
+    // SAFETY: our caller gives the word of its caller.
+    let outside = unsafe { Word::alone() };
     if memory.is_null() {
-        return Status::Null;
+        return outside.refuse(&Status::Null.into(), refusal);
     }
     if !memory.addr().is_multiple_of(SORDINO_ALIGN) {
-        return Status::Misaligned;
+        return outside.refuse(&Status::Misaligned.into(), refusal);
     }
     if isize::try_from(len).is_err() || memory.addr().checked_add(len).is_none() {
-        return Status::TooShort;
+        return outside.refuse(&Status::TooShort.into(), refusal);
     }
     // SAFETY: our caller gives the word of its caller.
     let word = unsafe { Word::given(memory.addr(), len) };

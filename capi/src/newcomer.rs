@@ -38,7 +38,7 @@ const _: () =
 pub struct NewcomerSettings {
     /// Coordinates of a candidate, 1 to SORDINO_DIM_MAX; with a file as many as it has.
     pub dim: u32,
-    /// Observations there is room for, 1 to SORDINO_CAPACITY_MAX.
+    /// Values and failures there is room for, 1 to SORDINO_CAPACITY_MAX.
     pub capacity: u32,
     /// Candidates that are looked at together, 1 to SORDINO_CANDIDATES_MAX: 1 is enough with a file
     /// that is trusted; else every hypothesis is computed again for as many. No width changes a
@@ -51,7 +51,8 @@ pub struct NewcomerSettings {
     pub noise_fraction: f64,
     /// Candidates one after the other, coordinates from 0 to 1; a candidate's name is its index.
     pub candidates: *const f32,
-    /// `dim` times 1 to SORDINO_CANDIDATES_MAX.
+    /// How many numbers that is, not how many candidates: `dim` times 1 to SORDINO_CANDIDATES_MAX.
+    /// Of an exported file it is SORDINO_PRIOR_CANDIDATES_LEN.
     pub candidates_len: usize,
     /// What sordino_prior_moments says of them, or NULL: then it is computed at every question.
     pub moments: *const f32,
@@ -62,17 +63,22 @@ pub struct NewcomerSettings {
 // SAFETY: integers, floats and pointers.
 unsafe impl Plain for NewcomerSettings {}
 
-/// What a newcomer was told: a candidate and its value.
+/// What a newcomer was told: a candidate and its value, or that it failed.
+///
+/// A stored index means what the file and the list of candidates make of it: store
+/// SORDINO_PRIOR_DIGEST of the exported file with the log, and erase the log if it differs.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct NewcomerEntry {
     /// Index of the candidate.
     pub candidate: u32,
-    /// Its value, in the user's unit.
+    /// Its value, in the user's unit, larger is better; of one that failed it is not looked at.
     pub value: f32,
+    /// 0 of a value that was told, anything else of a candidate that failed.
+    pub failed: u32,
 }
 
-// SAFETY: an integer and a float.
+// SAFETY: integers and a float.
 unsafe impl Plain for NewcomerEntry {}
 
 /// Bytes for so many landmarks, observations and candidates that are looked at together, and how
@@ -143,7 +149,8 @@ pub unsafe extern "C" fn sordino_newcomer_usual(
 /// `log` is NULL and 0 for a search that begins; `refusal` may be NULL.
 ///
 /// The state is the log: after a reset the same entries in the same order give the same questions,
-/// bit for bit. A program that must survive one stores an entry before it tells it.
+/// bit for bit. A program that must survive one stores an entry before it tells it. A value that
+/// was told by mistake is taken back by a log without its entry.
 ///
 /// # Safety
 ///
@@ -174,7 +181,8 @@ pub unsafe extern "C" fn sordino_newcomer_open(
             })
         };
         if found != Status::Ok {
-            return found;
+            // SAFETY: our caller gives its word.
+            return unsafe { Word::alone() }.refuse(&found.into(), refusal);
         }
     }
     // SAFETY: as above.
@@ -187,7 +195,11 @@ pub unsafe extern "C" fn sordino_newcomer_open(
             }
             let mut search = empty(&settings, file, arena, word)?;
             for entry in log {
-                search.observe(entry.candidate as usize, entry.value)?;
+                if entry.failed == 0 {
+                    search.observe(entry.candidate as usize, entry.value)?;
+                } else {
+                    search.fail(entry.candidate as usize)?;
+                }
             }
             Ok(search)
         })
@@ -253,7 +265,7 @@ fn empty(
 /// The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made,
 /// at least one: an evaluation is a hypothesis that is weighed, or a candidate under one;
 /// SORDINO_STATUS_PENDING until the search is done, with the same candidate whatever the slices
-/// are. One that was told is not asked again while another is left.
+/// are. One that was told, or failed, is not asked again while another is left.
 ///
 /// # Safety
 ///
@@ -281,8 +293,12 @@ pub unsafe extern "C" fn sordino_newcomer_suggest(
     }
 }
 
-/// Tells the value `y` of a candidate, asked for or not, for the first time or again.
+/// Tells the value `y` of a candidate, asked for or not, for the first time or again. Larger is
+/// better: of an exported file, tell SORDINO_PRIOR_SIGN times what was measured.
 /// SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
+///
+/// Whether a finite value can be right only the caller knows. Check the range of the sensor first,
+/// and tell no sentinel such as 9999: it could be the best value of all.
 ///
 /// # Safety
 ///
@@ -303,9 +319,32 @@ pub unsafe extern "C" fn sordino_newcomer_observe(
     }
 }
 
-/// The candidate to use: the one of those that were told whose posterior mean is largest, and that
-/// mean in the user's unit. SORDINO_STATUS_INDEX if nothing was told. `mean` may be NULL. A
-/// suggestion that is not done begins again.
+/// Tells that a candidate, asked for or not, has no value: it cannot work here, or could not be
+/// measured. It takes a place of the capacity, is not asked again while one is left that did not
+/// fail, and is never the best. The model has the worst value told so far in its place, so that the
+/// search leaves a region that fails. Where only the measurement went wrong, measure again.
+/// SORDINO_STATUS_INDEX and SORDINO_STATUS_FULL change nothing.
+///
+/// # Safety
+///
+/// `newcomer` is NULL or what sordino_newcomer_open wrote.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_newcomer_fail(newcomer: *mut Newcomer, candidate: u32) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(newcomer, |search, _| {
+            search.fail(candidate as usize)?;
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// The candidate to use: of those that were told and never failed the one whose posterior mean is
+/// largest, and that mean in the user's unit. SORDINO_STATUS_EMPTY if there is none. `mean` may be
+/// NULL. A suggestion that is not done begins again.
+///
+/// After the last try use this one: the last suggestion is a question, and may be a poor candidate.
 ///
 /// # Safety
 ///
@@ -322,7 +361,7 @@ pub unsafe extern "C" fn sordino_newcomer_best(
     unsafe {
         with(newcomer, |search, word| {
             word.admit(candidate, 1)?;
-            let (best, value) = search.best().ok_or(Status::Index)?;
+            let (best, value) = search.best().ok_or(Status::Empty)?;
             word.offer(mean, value)?;
             word.write(candidate, best as u32)?;
             Ok(Status::Ok)
@@ -358,7 +397,8 @@ pub unsafe extern "C" fn sordino_newcomer_trust(
     }
 }
 
-/// Observations told, candidates, and how the file is read (SORDINO_READING_*); each may be NULL.
+/// Values told, candidates that failed, candidates in all, and how the file is read
+/// (SORDINO_READING_*); each may be NULL.
 ///
 /// # Safety
 ///
@@ -369,6 +409,7 @@ pub unsafe extern "C" fn sordino_newcomer_trust(
 pub unsafe extern "C" fn sordino_newcomer_describe(
     newcomer: *const Newcomer,
     observations: *mut u32,
+    failures: *mut u32,
     candidates: *mut u32,
     reading: *mut u32,
 ) -> Status {
@@ -376,6 +417,7 @@ pub unsafe extern "C" fn sordino_newcomer_describe(
     unsafe {
         look(newcomer, |search, word| {
             word.offer(observations, search.len() as u32)?;
+            word.offer(failures, search.failed() as u32)?;
             word.offer(candidates, search.count() as u32)?;
             word.offer(reading, prior::number_of(search.reading()))?;
             Ok(Status::Ok)
@@ -383,7 +425,8 @@ pub unsafe extern "C" fn sordino_newcomer_describe(
     }
 }
 
-/// Entry `index` of what was told, oldest first, from 0 on. SORDINO_STATUS_INDEX behind the last.
+/// Entry `index` of what was told, values and failures, oldest first, from 0 on.
+/// SORDINO_STATUS_INDEX behind the last.
 ///
 /// # Safety
 ///
@@ -398,12 +441,14 @@ pub unsafe extern "C" fn sordino_newcomer_told(
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         look(newcomer, |search, word| {
-            let (candidate, value) = search.log().nth(index).ok_or(Status::Index)?;
+            let told = search.log().nth(index).ok_or(Status::Index)?;
+            let value = told.value();
             word.write(
                 entry,
                 NewcomerEntry {
-                    candidate: candidate as u32,
-                    value,
+                    candidate: told.candidate() as u32,
+                    value: value.unwrap_or_default(),
+                    failed: u32::from(value.is_none()),
                 },
             )?;
             Ok(Status::Ok)

@@ -261,7 +261,7 @@ pub unsafe extern "C" fn sordino_optimizer_suggest_among(
 }
 
 /// The point to use: the observed one of largest posterior mean, that mean and the posterior
-/// standard deviation there. SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be
+/// standard deviation there. SORDINO_STATUS_EMPTY if nothing was observed. `mean` and `std` may be
 /// NULL.
 ///
 /// # Safety
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn sordino_optimizer_recommend(
     unsafe {
         with(optimizer, |body, word| {
             body.refresh()?;
-            let used = body.optimizer.recommend().ok_or(Status::Index)?;
+            let used = body.optimizer.recommend().ok_or(Status::Empty)?;
             word.copy(&used.point, point, dim)?;
             word.offer(mean, used.mean)?;
             word.offer(std, used.std)?;
@@ -385,7 +385,7 @@ pub unsafe extern "C" fn sordino_optimizer_fit(
 }
 
 /// The observed point of largest posterior mean, in the user's units, and that mean.
-/// SORDINO_STATUS_INDEX if nothing was observed.
+/// SORDINO_STATUS_EMPTY if nothing was observed.
 ///
 /// # Safety
 ///
@@ -403,7 +403,7 @@ pub unsafe extern "C" fn sordino_optimizer_best(
     unsafe {
         with(optimizer, |body, word| {
             body.refresh()?;
-            let (best, value) = body.optimizer.best().ok_or(Status::Index)?;
+            let (best, value) = body.optimizer.best().ok_or(Status::Empty)?;
             word.copy(&best, point, dim)?;
             word.write(mean, value)?;
             Ok(Status::Ok)

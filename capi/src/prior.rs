@@ -164,7 +164,8 @@ pub unsafe extern "C" fn sordino_prior_attach(
                 word.apart(list.as_ptr(), list.len(), scratch, scratch_len)?;
             }
             if scratch_len < factor_len(count) {
-                return Err(Status::TooShort.into());
+                let admissible = "SORDINO_PACKED(landmarks) numbers, at least";
+                return Err(Refused::short("scratch_len", scratch_len, admissible));
             }
             Ok(PublicPrior::attach_with_factor(
                 numbers,

@@ -32,7 +32,8 @@ pub enum Status {
     Null = -1,
     /// A pointer is not aligned to what it points to; memory of an object to SORDINO_ALIGN.
     Misaligned = -2,
-    /// The memory or buffer is shorter than what is needed.
+    /// The memory or a buffer is shorter than what is needed: ask the _size function or _SIZE macro of
+    /// the object; sordino_refusal names the length, where a function has one.
     TooShort = -3,
     /// A buffer lies in the memory of the object, or shares bytes with another.
     Overlap = -4,
@@ -51,7 +52,7 @@ pub enum Status {
     Full = -10,
     /// The point, or a landmark of a prior file, is determined by the others at working precision.
     Singular = -11,
-    /// There is no observation, no candidate, or no piece of a frame, of this index.
+    /// The index or candidate that was given is beyond the last one.
     Index = -12,
     /// The call does not belong to the phase the object is in.
     Unexpected = -13,
@@ -88,10 +89,14 @@ pub enum Status {
     Masks = -28,
     /// The contribution cannot be hidden: nothing of it may be sent.
     Hidden = -29,
+    /// There is no best one: nothing was told yet, or all that was told failed.
+    Empty = -30,
 }
 
-/// A setting that was refused. The texts are static and not ended by a zero: print them with
-/// "%.*s".
+/// A setting or length that was refused: of SORDINO_STATUS_RANGE, and of SORDINO_STATUS_TOO_SHORT
+/// where the memory of an object is too short. Of every other refusal it is written as zeros, with
+/// SORDINO_STATUS_OK it is left as it was. The texts are static and not ended by a zero: print them
+/// with "%.*s".
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Refusal {
@@ -107,7 +112,7 @@ pub struct Refusal {
     pub admissible_len: usize,
 }
 
-/// A status, and of [`Status::Range`] the setting.
+/// A status, and of [`Status::Range`] the setting, of [`Status::TooShort`] a length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Refused {
     pub(crate) status: Status,
@@ -124,21 +129,36 @@ impl Refused {
         .into()
     }
 
-    /// The setting as C sees it; nothing where no setting was refused.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
-        self.setting.map(
-            |ConfigError {
-                 field,
-                 value,
-                 admissible,
-             }| Refusal {
+    /// Memory or a buffer of `given` units, which is too little.
+    pub(crate) fn short(field: &'static str, given: usize, admissible: &'static str) -> Self {
+        Refused {
+            status: Status::TooShort,
+            ..Refused::range(field, given as f64, admissible)
+        }
+    }
+
+    /// The setting as C sees it; zeros where no setting was refused.
+    pub(crate) fn refusal(&self) -> Refusal {
+        match self.setting {
+            Some(ConfigError {
+                field,
+                value,
+                admissible,
+            }) => Refusal {
                 field: field.as_ptr().cast(),
                 field_len: field.len(),
                 value,
                 admissible: admissible.as_ptr().cast(),
                 admissible_len: admissible.len(),
             },
-        )
+            None => Refusal {
+                field: core::ptr::null(),
+                field_len: 0,
+                value: 0.0,
+                admissible: core::ptr::null(),
+                admissible_len: 0,
+            },
+        }
     }
 }
 
@@ -303,7 +323,12 @@ impl From<NewcomerError> for Refused {
             NewcomerError::Moments { candidate, .. } => Refused::range(
                 "moments",
                 candidate as f64,
-                "two numbers a candidate, of this file and this list",
+                "two finite numbers a candidate",
+            ),
+            NewcomerError::MomentsOfAnother { candidate } => Refused::range(
+                "moments",
+                candidate as f64,
+                "those of this file and this list: this candidate's are of another",
             ),
             NewcomerError::Candidate { .. } => Status::Index.into(),
             NewcomerError::Full { .. } => Status::Full.into(),
@@ -472,7 +497,7 @@ const fn sentence(status: i32) -> &'static CStr {
         1 => c"not finished: call again with the same arguments",
         -1 => c"a pointer is NULL that must not be",
         -2 => c"a pointer is not aligned to what it points to (memory of an object: to SORDINO_ALIGN)",
-        -3 => c"the memory or buffer is shorter than what is needed",
+        -3 => c"the memory or a buffer is shorter than what is needed: its _size function or _SIZE macro says how long",
         -4 => c"a buffer lies in the memory of the object, or shares bytes with another",
         -5 => c"there is no object of this kind at the pointer",
         -6 => c"the object is at work: one of its callbacks called it",
@@ -481,7 +506,7 @@ const fn sentence(status: i32) -> &'static CStr {
         -9 => c"a number is NaN, infinite, or so large that squares overflow",
         -10 => c"all rows, or all slots of the flash, are in use: a larger capacity, more slots, or drop_oldest",
         -11 => c"the point, or a landmark, is determined by the others at working precision",
-        -12 => c"there is no observation, no candidate, or no piece of a frame, of this index",
+        -12 => c"the index or candidate that was given is beyond the last one",
         -13 => c"the call does not belong to the phase the object is in",
         -14 => c"the budget does not hold another report: nothing was charged",
         -15 => c"the entropy callback failed: nothing leaves; what was charged stays charged",
@@ -499,6 +524,7 @@ const fn sentence(status: i32) -> &'static CStr {
         -27 => c"two servers and a key is missing, or one server and a key was given",
         -28 => c"which masks were used is not known any more: the device needs a new secret",
         -29 => c"the contribution cannot be hidden: nothing of it may be sent",
+        -30 => c"there is no best one: nothing was told yet, or all that was told failed",
         _ => c"no status of this library",
     }
 }

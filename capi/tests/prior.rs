@@ -186,7 +186,9 @@ fn told(newcomer: *const Newcomer) -> u32 {
     let mut count = u32::MAX;
     assert_eq!(
         // SAFETY: what was opened, a value of ours.
-        unsafe { sordino_newcomer_describe(newcomer, &mut count, null_mut(), null_mut()) },
+        unsafe {
+            sordino_newcomer_describe(newcomer, &mut count, null_mut(), null_mut(), null_mut())
+        },
         Status::Ok
     );
     count
@@ -368,7 +370,7 @@ fn a_factor_that_is_given_is_the_files_own() {
     };
     assert_eq!(
         attach(&mut second, &given(&factor), &mut scratch[1..]).err(),
-        Some((Status::TooShort, ""))
+        Some((Status::TooShort, "scratch_len"))
     );
     assert_eq!(
         attach(&mut second, &given(&factor[1..]), &mut scratch).err(),
@@ -482,7 +484,7 @@ fn a_search_is_refused_by_the_name_of_what_cannot_be() {
             capacity: 4096,
             ..usual
         }),
-        Some((Status::TooShort, ""))
+        Some((Status::TooShort, "len"))
     );
     for noise_fraction in [0.0, 2.0, f64::NAN] {
         assert_eq!(
@@ -587,7 +589,7 @@ fn memory_without_a_file_or_of_another_kind_is_no_file() {
         );
         assert_eq!(
             sordino_newcomer_best(newcomer, &mut candidate, null_mut()),
-            Status::Index
+            Status::Empty
         );
         assert_eq!(sordino_newcomer_trust(newcomer, null_mut()), Status::Null);
         assert_eq!(
@@ -624,6 +626,7 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
             let entry = NewcomerEntry {
                 candidate,
                 value: 30.0 - 8.0 * away * away,
+                failed: 0,
             };
             assert_eq!(observe(newcomer, candidate, entry.value), Status::Ok);
             log.push(entry);
@@ -651,6 +654,7 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
         log[2] = NewcomerEntry {
             candidate: 3,
             value: f32::INFINITY,
+            failed: 0,
         };
         assert_eq!(
             open(&mut again, &world.settings(), prior, &log).err(),
@@ -659,7 +663,8 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
         let longer = vec![
             NewcomerEntry {
                 candidate: 3,
-                value: 1.0
+                value: 1.0,
+                failed: 0,
             };
             7
         ];
@@ -681,8 +686,10 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
         let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
         let mut reading = 9;
         // SAFETY: what was opened, a value of ours.
-        let status =
-            unsafe { sordino_newcomer_describe(newcomer, null_mut(), null_mut(), &mut reading) };
+        let status = unsafe {
+            let none = null_mut();
+            sordino_newcomer_describe(newcomer, none, none, none, &mut reading)
+        };
         assert_eq!((status, reading), (Status::Ok, expected));
     }
 }
@@ -733,4 +740,133 @@ fn values_that_contradict_a_file_take_its_trust_and_values_that_bear_it_out_do_n
             trust(newcomer)
         );
     }
+}
+
+#[test]
+fn a_candidate_that_failed_is_in_the_log_and_not_asked_again() {
+    let mut memory = Memory::new();
+    let mut again = Memory::new();
+    let mut file = Memory::new();
+    let world = World::new();
+    let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
+    let fail = |newcomer, candidate| {
+        // SAFETY: what was opened.
+        unsafe { sordino_newcomer_fail(newcomer, candidate) }
+    };
+    for prior in [prior.cast_const(), null()] {
+        let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
+        assert_eq!(fail(newcomer, 12), Status::Index);
+        let mut asked = Vec::new();
+        let mut log = Vec::new();
+        for i in 0..6 {
+            let candidate = suggest(newcomer);
+            assert!(!asked.contains(&candidate), "{candidate} again");
+            asked.push(candidate);
+            let failed = u32::from(i % 2 == 0);
+            let status = match failed {
+                0 => observe(newcomer, candidate, i as f32),
+                _ => fail(newcomer, candidate),
+            };
+            assert_eq!(status, Status::Ok);
+            let mut entry = NewcomerEntry {
+                candidate: 99,
+                value: f32::NAN,
+                failed: 99,
+            };
+            // SAFETY: what was opened, a value of ours.
+            let status = unsafe { sordino_newcomer_told(newcomer, i, &mut entry) };
+            assert_eq!(status, Status::Ok);
+            assert_eq!((entry.candidate, entry.failed), (candidate, failed));
+            // Of one that failed the value is not looked at.
+            if failed == 1 {
+                entry.value = f32::NAN;
+            }
+            log.push(entry);
+            let resumed = open(&mut again, &world.settings(), prior, &log).unwrap();
+            assert_eq!(
+                (told(resumed), suggest(resumed)),
+                (told(newcomer), suggest(newcomer))
+            );
+        }
+        assert_eq!(fail(newcomer, 0), Status::Full);
+        let mut counts = [9; 3];
+        let [values, failures, candidates] = &mut counts;
+        let mut best = 99;
+        // SAFETY: what was opened, values of ours.
+        unsafe {
+            let none = null_mut();
+            sordino_newcomer_describe(newcomer, values, failures, candidates, none);
+            assert_eq!(
+                sordino_newcomer_best(newcomer, &mut best, none.cast()),
+                Status::Ok
+            );
+        }
+        assert_eq!(counts, [3, 3, 12]);
+        let is_told = |entry: &NewcomerEntry| entry.candidate == best && entry.failed == 0;
+        assert!(log.iter().any(is_told), "{best}");
+    }
+    let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
+    assert_eq!(fail(newcomer, 3), Status::Ok);
+    let mut best = 99;
+    // SAFETY: as above.
+    let status = unsafe { sordino_newcomer_best(newcomer, &mut best, null_mut()) };
+    assert_eq!(
+        (status, best),
+        (Status::Empty, 99),
+        "all that was told failed"
+    );
+}
+
+/// What a refusal says of the call before is gone.
+#[test]
+fn a_refusal_of_no_setting_is_zeros_and_a_short_memory_is_named() {
+    let mut memory = Memory::new();
+    let world = World::new();
+    let mut settings = world.settings();
+    let mut newcomer: *mut Newcomer = null_mut();
+    let mut call =
+        |settings: &NewcomerSettings, len: usize, prior: *const Prior, at: *mut c_void| {
+            let mut refusal = Refusal {
+                field: c"before".as_ptr(),
+                field_len: 6,
+                value: 7.0,
+                admissible: c"before".as_ptr(),
+                admissible_len: 6,
+            };
+            let out = &mut newcomer;
+            // SAFETY: memory of at least that many bytes or NULL, values of ours, no file or a pointer
+            // that is refused for its alignment.
+            let status = unsafe {
+                sordino_newcomer_open(at, len, settings, prior, null(), 0, out, &mut refusal)
+            };
+            (
+                status,
+                field(&refusal),
+                refusal.value,
+                refusal.admissible_len,
+            )
+        };
+    let room = memory.0.len();
+    let at = memory.at();
+    let zeros = |status| (status, "", 0.0, 0);
+    let odd = at.wrapping_byte_add(2).cast::<Prior>().cast_const();
+    assert_eq!(
+        call(&settings, room, null(), null_mut()),
+        zeros(Status::Null)
+    );
+    assert_eq!(call(&settings, room, odd, at), zeros(Status::Misaligned));
+    let size = sordino_newcomer_size(0, 6, 1);
+    let (status, name, given, said) = call(&settings, size - 1, null(), at);
+    assert_eq!(
+        (status, name, given),
+        (Status::TooShort, "len", (size - 1) as f64)
+    );
+    assert!(said > 0);
+    // Negative control: what is taken leaves it as it was.
+    assert_eq!(
+        call(&settings, size, null(), at),
+        (Status::Ok, "before", 7.0, 6)
+    );
+    settings.candidates = null();
+    assert_eq!(call(&settings, room, null(), at), zeros(Status::Null));
 }

@@ -135,8 +135,14 @@ fn resets() -> Result<String, String> {
     ))
 }
 
-/// Small programs for a device, and the most lines of each: an optimizer, a reporter, an agent.
-const PROGRAMS: [(&str, usize); 3] = [("sensor", 40), ("reports", 115), ("member", 200)];
+/// Small programs for a device, and the most lines of each: an optimizer, a reporter, an agent, a
+/// search with a prior file.
+const PROGRAMS: [(&str, usize); 4] = [
+    ("sensor", 40),
+    ("reports", 115),
+    ("member", 200),
+    ("newcomer", 130),
+];
 
 /// What each program says here it says on a Cortex-M4F, line by line.
 fn programs() -> Result<String, String> {

@@ -171,8 +171,7 @@ pub enum NewcomerError {
         /// How many numbers were given.
         given: usize,
     },
-    /// The table of moments does not have two numbers for each candidate, is not finite, or is of
-    /// another list or prior.
+    /// The table of moments does not have two numbers for each candidate, or is not finite.
     Moments {
         /// The first candidate that does not fit.
         candidate: usize,
@@ -180,6 +179,12 @@ pub enum NewcomerError {
         rows: usize,
         /// Number of candidates.
         candidates: usize,
+    },
+    /// The table of moments is of another file or another list: it says something else about a
+    /// candidate than this file does.
+    MomentsOfAnother {
+        /// The first candidate that was compared and differs.
+        candidate: usize,
     },
     /// A candidate that is not in the list.
     Candidate {
@@ -253,6 +258,11 @@ impl fmt::Display for NewcomerError {
             } => write!(
                 f,
                 "the table of moments, {rows} rows for {candidates} candidates, does not fit candidate {candidate}: make it \
+                 from this prior and this list"
+            ),
+            NewcomerError::MomentsOfAnother { candidate } => write!(
+                f,
+                "the table of moments is of another file or list: it says something else about candidate {candidate}; make it \
                  from this prior and this list"
             ),
             NewcomerError::Candidate { index, candidates } => {

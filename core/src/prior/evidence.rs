@@ -12,8 +12,9 @@ pub(super) struct Rows<'a, T> {
     pub(super) dim: usize,
     /// Points of all candidates, row-major.
     pub(super) points: &'a [T],
-    /// Candidate of each observation.
+    /// Candidate of each row.
     pub(super) asked: &'a [T],
+    /// Value of each row; infinite of one that failed.
     pub(super) values: &'a [T],
     /// m at each of them.
     pub(super) means: &'a [T],
@@ -28,10 +29,26 @@ impl<'a, T: Scalar> Rows<'a, T> {
         self.values.len()
     }
 
-    /// Whether a candidate was told.
+    /// Whether a candidate was told, or failed.
     pub(super) fn hold(&self, candidate: usize) -> bool {
         let candidate = T::from_u32(candidate as u32);
         self.asked.contains(&candidate)
+    }
+
+    /// Whether a candidate failed, once or always.
+    pub(super) fn has_failed(&self, candidate: usize) -> bool {
+        self.failed(T::from_u32(candidate as u32))
+    }
+
+    /// Whether a candidate, as a number, failed.
+    fn failed(&self, candidate: T) -> bool {
+        let mut rows = self.asked.iter().zip(self.values);
+        rows.any(|(asked, value)| !value.is_finite() && *asked == candidate)
+    }
+
+    /// Whether none is left among those asked that did not fail.
+    pub(super) fn all_failed(&self) -> bool {
+        self.asked.iter().all(|asked| self.failed(*asked))
     }
 
     /// Coordinates of a candidate.
@@ -44,23 +61,44 @@ impl<'a, T: Scalar> Rows<'a, T> {
         self.candidate(at(self.asked, i).to_u32() as usize)
     }
 
-    /// The largest |y − y₁|; 0 if all values are equal.
-    pub(super) fn range(&self) -> T {
-        let first = at(self.values, 0);
-        self.values
-            .iter()
-            .fold(T::ZERO, |largest, y| largest.max((*y - first).abs()))
+    /// The values of rows that did not fail.
+    fn told(&self) -> impl Iterator<Item = T> {
+        self.values.iter().copied().filter(|y| y.is_finite())
     }
 
-    /// (y − y₁)/range of observation i, 0 where the range is.
-    fn target(&self, i: usize, range: T) -> T {
-        let difference = at(self.values, i) - at(self.values, 0);
-        if range > T::ZERO {
-            difference / range
+    /// Unit and zero of the model's values.
+    pub(super) fn unit(&self) -> Unit<T> {
+        let first = self.told().next().unwrap_or(T::ZERO);
+        Unit {
+            first,
+            worst: self.told().fold(first, |worst, y| worst.min(y)),
+            range: self
+                .told()
+                .fold(T::ZERO, |largest, y| largest.max((y - first).abs())),
+        }
+    }
+
+    /// (y − y₁)/range of row i, 0 where the range is; of one that failed with the worst y.
+    fn target(&self, i: usize, unit: &Unit<T>) -> T {
+        let value = at(self.values, i);
+        let value = if value.is_finite() { value } else { unit.worst };
+        if unit.range > T::ZERO {
+            (value - unit.first) / unit.range
         } else {
             T::ZERO
         }
     }
+}
+
+/// What the model's values are counted in, and from where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit<T> {
+    /// y₁, the first value told; 0 if none was.
+    pub(super) first: T,
+    /// The smallest value told.
+    worst: T,
+    /// The largest |y − y₁|; 0 if all values are equal.
+    pub(super) range: T,
 }
 
 /// A hypothesis and its numbers, which stand in [`FitParts`]; values in units of the range, from y₁
@@ -95,7 +133,7 @@ pub(super) fn fit<T: Scalar>(
 ) -> Fitted<T> {
     let n = rows.len();
     factor(rows, &hypothesis, parts.factor);
-    let range = rows.range();
+    let unit = rows.unit();
     let ones = head_mut(parts.ones, n);
     let residual = head_mut(parts.residual, n);
     let model = head_mut(parts.scratch, n);
@@ -103,7 +141,7 @@ pub(super) fn fit<T: Scalar>(
     residual
         .iter_mut()
         .enumerate()
-        .for_each(|(i, y)| *y = rows.target(i, range));
+        .for_each(|(i, y)| *y = rows.target(i, &unit));
     lower::solve(parts.factor, ones);
     lower::solve(parts.factor, residual);
     let precision = sum_of_squares(ones);
@@ -121,7 +159,7 @@ pub(super) fn fit<T: Scalar>(
         dot(residual, model),
         sum_of_squares(model),
     ];
-    let inverse = if range > T::ZERO {
+    let inverse = if unit.range > T::ZERO {
         inverse_scale(products, n)
     } else {
         T::ONE
@@ -199,7 +237,8 @@ fn log_evidence<T: Scalar>([y, x, z]: [T; 3], u: T, n: usize, precision: T, fact
 }
 
 impl<T: Scalar> Fitted<T> {
-    /// The observation of largest posterior mean, and that mean: y' − ν·K⁻¹(y' − β − Aτm).
+    /// The row of largest posterior mean among candidates that did not fail, among all if each one
+    /// did, and that mean: y' − ν·K⁻¹(y' − β − Aτm).
     pub(super) fn best_visited(
         &self,
         rows: &Rows<'_, T>,
@@ -209,11 +248,12 @@ impl<T: Scalar> Fitted<T> {
         let alpha = head_mut(parts.scratch, n);
         slice::copy(parts.residual, alpha);
         lower::solve_transposed(parts.factor, alpha);
-        let range = rows.range();
+        let unit = rows.unit();
+        let any = rows.all_failed();
         let mut best = (0, -T::INFINITY);
         for (i, a) in alpha.iter().enumerate() {
-            let mean = rows.target(i, range) - rows.noise * *a;
-            if mean > best.1 {
+            let mean = rows.target(i, &unit) - rows.noise * *a;
+            if mean > best.1 && (any || !rows.failed(at(rows.asked, i))) {
                 best = (i, mean);
             }
         }

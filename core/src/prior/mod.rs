@@ -36,6 +36,11 @@
 //! is the candidate of largest expected improvement over the best posterior mean of a visited one,
 //! among those that were not visited; ties: lowest index.
 //!
+//! A candidate that *failed* ([`Newcomer::fail`]) has no value. It counts as visited, and in place
+//! of y the model has the worst value told so far, as in `sordino optimize`, so that a search
+//! leaves a region that fails. While all that was asked failed, questions cover the box. A
+//! candidate that failed is never the best, and is asked again only when all failed.
+//!
 //! # How far the file is believed
 //!
 //! B compares, over all releases, "the contributors share a function" with "they do not"
@@ -70,6 +75,7 @@
 mod error;
 mod evidence;
 mod hypothesis;
+mod log;
 mod newcomer;
 mod own_model;
 mod public;
@@ -81,6 +87,7 @@ mod tests;
 mod work;
 
 pub use error::{NewcomerError, PublicPriorError};
+pub use log::LogEntry;
 pub use newcomer::{Newcomer, NewcomerSettings};
 pub use own_model::{OwnModel, own_model_from};
 pub use public::{PriorNumbers, PublicPrior};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::error::NewcomerError;
 use super::evidence::{Rows, fit};
 use super::hypothesis::Hypotheses;
+use super::log::LogEntry;
 use super::public::PublicPrior;
 use super::reading::Reading;
 use super::storage::{BlockParts, FitParts, Parts, split, storage_len};
@@ -102,7 +103,10 @@ pub struct Newcomer<'a, T, S> {
     capacity: usize,
     /// Candidates that are looked at together.
     pub(super) width: usize,
-    len: usize,
+    /// Rows in use: values told, and candidates that failed.
+    pub(super) rows: usize,
+    /// Those that failed.
+    failed: usize,
     pub(super) work: Work<T>,
     storage: S,
 }
@@ -110,7 +114,7 @@ pub struct Newcomer<'a, T, S> {
 impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// Nothing observed yet. `candidates` are 1 to [`CANDIDATES_MAX`] points of the unit box with
     /// `dim` coordinates each, row-major; `storage` holds [`storage_len`] numbers for at most
-    /// `capacity` observations. What is lent beyond the least is used for a greater width.
+    /// `capacity` observations and failures. What is lent beyond the least is used for a greater width.
     ///
     /// **Errors**: [`NewcomerError`].
     pub fn new(
@@ -148,19 +152,21 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             settings,
             capacity,
             width: width.min(candidates.len() / dim.max(1)),
-            len: 0,
+            rows: 0,
+            failed: 0,
             work: Work::None,
             storage,
         })
     }
 
-    /// The search that was told what `log` says, oldest first: candidate and value. Its questions
-    /// are, bit for bit, those of the search that wrote the log.
+    /// The search that was told what `log` says, oldest first: a [`LogEntry`], or candidate and
+    /// value. Its questions are, bit for bit, those of the search that wrote the log. A value that
+    /// was told by mistake is taken back by leaving its entry out.
     ///
-    /// **Errors**: as [`Newcomer::new`] and [`Newcomer::observe`].
+    /// **Errors**: as [`Newcomer::new`], [`Newcomer::observe`] and [`Newcomer::fail`].
     ///
     /// ```
-    /// use sordino_core::prior::{Newcomer, NewcomerSettings, storage_len};
+    /// use sordino_core::prior::{LogEntry, Newcomer, NewcomerSettings, storage_len};
     /// let candidates: Vec<f64> = (0..40).map(|i| f64::from(i) / 39.0).collect();
     /// let (settings, storage) = (NewcomerSettings::default(), || vec![0.0; storage_len(0, 9, 8)]);
     /// let mut search = Newcomer::new(&candidates, 1, None, settings, 9, storage())?;
@@ -168,7 +174,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     ///     let candidate = search.suggest();
     ///     search.observe(candidate, (9.0 * candidates[candidate]).sin())?;
     /// }
-    /// let log: Vec<(usize, f64)> = search.log().collect();
+    /// let candidate = search.suggest();
+    /// search.fail(candidate)?;
+    /// let log: Vec<LogEntry<f64>> = search.log().collect();
     /// let mut resumed = Newcomer::resume(&candidates, 1, None, settings, 9, storage(), log)?;
     /// assert_eq!(resumed.suggest(), search.suggest());
     /// # Ok::<(), sordino_core::prior::NewcomerError>(())
@@ -180,11 +188,14 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         settings: NewcomerSettings,
         capacity: usize,
         storage: S,
-        log: impl IntoIterator<Item = (usize, T)>,
+        log: impl IntoIterator<Item: Into<LogEntry<T>>>,
     ) -> Result<Self, NewcomerError> {
         let mut search = Self::new(candidates, dim, prior, settings, capacity, storage)?;
-        for (candidate, value) in log {
-            search.observe(candidate, value)?;
+        for entry in log {
+            match entry.into() {
+                LogEntry::Told { candidate, value } => search.observe(candidate, value)?,
+                LogEntry::Failed { candidate } => search.fail(candidate)?,
+            }
         }
         Ok(search)
     }
@@ -193,8 +204,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// computing them: the same bits, M² multiply-adds less for a candidate. It may lie in flash.
     /// Where the file is not read, the table is not either.
     ///
-    /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, is not
-    /// finite, or says something else about the first or the last candidate than this prior.
+    /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, or not
+    /// finite; [`NewcomerError::MomentsOfAnother`] if it says something else about the first or the
+    /// last candidate than this prior.
     pub fn with_moments(mut self, moments: &'a [T]) -> Result<Self, NewcomerError> {
         let candidates = self.count();
         let rows = moments.len() / 2;
@@ -220,7 +232,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             let [listed_mean, listed_variance] = pairs.get(candidate).copied().unwrap_or_default();
             if self.prior.is_some() && !(near(listed_mean, mean) && near(listed_variance, variance))
             {
-                return Err(refused(candidate));
+                return Err(NewcomerError::MomentsOfAnother { candidate });
             }
         }
         self.moments = Some(moments);
@@ -231,40 +243,90 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     ///
     /// **Errors**: as there.
     pub fn check(&self, candidate: usize, value: T) -> Result<(), NewcomerError> {
-        let candidates = self.count();
-        if candidate >= candidates {
-            return Err(NewcomerError::Candidate {
-                index: candidate,
-                candidates,
-            });
-        }
-        let first = if self.len == 0 {
-            value
-        } else {
-            at(self.storage.as_ref(), self.capacity)
-        };
+        self.check_candidate(candidate)?;
+        let mut told = self.values().iter().filter(|told| told.is_finite());
+        let first = told.next().copied().unwrap_or(value);
         if !value.is_finite() || !(value - first).is_finite() {
             return Err(NewcomerError::Value {
                 value: value.to_f64(),
             });
         }
-        if self.len == self.capacity {
-            return Err(NewcomerError::Full {
-                capacity: self.capacity,
-            });
+        self.check_room()
+    }
+
+    fn check_candidate(&self, index: usize) -> Result<(), NewcomerError> {
+        let candidates = self.count();
+        if index < candidates {
+            Ok(())
+        } else {
+            Err(NewcomerError::Candidate { index, candidates })
         }
-        Ok(())
+    }
+
+    fn check_room(&self) -> Result<(), NewcomerError> {
+        let capacity = self.capacity;
+        if self.rows < capacity {
+            Ok(())
+        } else {
+            Err(NewcomerError::Full { capacity })
+        }
     }
 
     /// Tells the value of a candidate, asked for or not, for the first time or again: a repetition
-    /// is one more observation.
+    /// is one more observation. Larger is better: tell the negative of what is to be small. An
+    /// exported file has this sign as its constant `SIGN`.
+    ///
+    /// Whether a finite value can be right only you know. Check the range of your sensor first, and
+    /// tell no sentinel such as 9999: it could be the best value of all. What has no value is
+    /// [failed](Newcomer::fail).
     ///
     /// **Errors**: [`NewcomerError::Candidate`], [`NewcomerError::Value`], [`NewcomerError::Full`];
     /// nothing changes then. **Cost**: 2M² + nM multiply-adds and M exponentials where a file is
     /// read.
     pub fn observe(&mut self, candidate: usize, value: T) -> Result<(), NewcomerError> {
         self.check(candidate, value)?;
-        let n = self.len;
+        self.take(candidate, value);
+        Ok(())
+    }
+
+    /// Tells that a candidate, asked for or not, has no value: it cannot work here, or could not be
+    /// measured. It counts as asked, takes a row of the capacity, and is not asked again while one
+    /// is left that did not fail; nor is it ever the [best](Newcomer::best), even if it was told as
+    /// well. The model has the worst value told so far in its place, so that a search leaves a
+    /// region that fails.
+    ///
+    /// Where only the measurement went wrong, measure again and tell that: a failure speaks against
+    /// the candidates around it.
+    ///
+    /// **Errors**: [`NewcomerError::Candidate`], [`NewcomerError::Full`]; nothing changes then.
+    /// **Cost**: that of [`Newcomer::observe`].
+    ///
+    /// ```
+    /// use sordino_core::prior::{LogEntry, Newcomer, NewcomerSettings, storage_len};
+    /// let candidates = [0.0, 0.25, 0.5, 0.75, 1.0];
+    /// let storage = vec![0.0; storage_len(0, 4, 1)];
+    /// let mut search = Newcomer::new(&candidates, 1, None, NewcomerSettings::default(), 4, storage)?;
+    /// let first = search.suggest();
+    /// search.fail(first)?; // the motor stalled
+    /// assert_eq!((search.len(), search.failed(), search.best()), (0, 1, None));
+    /// let second = search.suggest();
+    /// assert_ne!(second, first);
+    /// search.observe(second, 3.5)?;
+    /// let log = [LogEntry::Failed { candidate: first }, LogEntry::Told { candidate: second, value: 3.5 }];
+    /// assert!(search.log().eq(log));
+    /// # Ok::<(), sordino_core::prior::NewcomerError>(())
+    /// ```
+    pub fn fail(&mut self, candidate: usize) -> Result<(), NewcomerError> {
+        self.check_candidate(candidate)?;
+        self.check_room()?;
+        self.take(candidate, T::INFINITY);
+        self.failed += 1;
+        Ok(())
+    }
+
+    /// One row more, which was checked; infinite for one that failed.
+    fn take(&mut self, candidate: usize, value: T) {
+        let n = self.rows;
         let prior = self.prior;
         let point = part(self.candidates, candidate * self.dim, self.dim);
         let landmarks = self.landmarks();
@@ -285,19 +347,28 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             set(parts.means, n, prior.mean_at(row));
             prior.link(row, slice::head_mut(rest, landmarks));
         }
-        self.len += 1;
+        self.rows += 1;
         self.work = Work::None;
-        Ok(())
     }
 
-    /// Observations told.
+    /// Values told; candidates that failed are not among them.
     pub fn len(&self) -> usize {
-        self.len
+        self.rows - self.failed
     }
 
-    /// Whether nothing was told yet.
+    /// Whether no value was told yet.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
+    }
+
+    /// Number of times that a candidate [failed](Newcomer::fail).
+    pub fn failed(&self) -> usize {
+        self.failed
+    }
+
+    /// Values and failures there is room for, in all.
+    pub fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// Number of candidates C.
@@ -310,25 +381,30 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         self.reading
     }
 
-    /// What was told, oldest first: candidate and value.
-    pub fn log(&self) -> impl Iterator<Item = (usize, T)> {
-        let storage = self.storage.as_ref();
-        let capacity = self.capacity;
-        let asked = head(storage, self.len);
-        let values = part(storage, capacity, self.len);
-        asked
-            .iter()
-            .zip(values)
-            .map(|(candidate, value)| (candidate.to_u32() as usize, *value))
+    /// What was told, values and failures, oldest first.
+    pub fn log(&self) -> impl Iterator<Item = LogEntry<T>> {
+        let asked = head(self.storage.as_ref(), self.rows);
+        asked.iter().zip(self.values()).map(|(asked, value)| {
+            let candidate = asked.to_u32() as usize;
+            let value = *value;
+            if value.is_finite() {
+                LogEntry::Told { candidate, value }
+            } else {
+                LogEntry::Failed { candidate }
+            }
+        })
     }
 
-    /// The visited candidate of largest posterior mean, under the hypothesis of largest weight, and
-    /// that mean in the user's unit. Nothing before the first observation. A suggestion that was
-    /// begun in slices begins again.
+    /// The candidate to use, and its posterior mean in the user's unit: of those that were told and
+    /// never failed the one of largest mean, under the hypothesis of largest weight. Nothing if
+    /// there is none. A suggestion that was begun in slices begins again.
+    ///
+    /// After the last evaluation use this one. The last [`Newcomer::suggest`] is a question, and may
+    /// be a poor candidate.
     ///
     /// **Cost**: that of weighing all hypotheses, n³/6 multiply-adds each.
     pub fn best(&mut self) -> Option<(usize, T)> {
-        if self.len == 0 {
+        if self.all_failed() {
             return None;
         }
         if !matches!(self.work, Work::Done(_)) {
@@ -345,18 +421,41 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         }
         let fitted = fit(&rows, hypotheses.get(likeliest?.0), &mut parts);
         let (row, mean) = fitted.best_visited(&rows, &mut parts);
+        let unit = rows.unit();
         Some((
             at(rows.asked, row).to_u32() as usize,
-            at(rows.values, 0) + rows.range() * mean,
+            unit.first + unit.range * mean,
         ))
     }
 
-    /// What was told, oldest first: candidate, value, and the file's mean there.
+    /// What the model knows, oldest first: candidate, value, and the file's mean there. One that
+    /// failed has the worst value.
     pub(super) fn told(&self) -> impl Iterator<Item = (usize, T, T)> {
-        let means = part(self.storage.as_ref(), 2 * self.capacity, self.len);
-        self.log()
-            .zip(means)
-            .map(|((candidate, value), mean)| (candidate, value, *mean))
+        let means = part(self.storage.as_ref(), 2 * self.capacity, self.rows);
+        let told = self.log().filter_map(LogEntry::value);
+        let worst = told.reduce(|worst, value| worst.min(value));
+        self.log().zip(means).map(move |(entry, mean)| {
+            let value = entry.value().or(worst).unwrap_or(T::ZERO);
+            (entry.candidate(), value, *mean)
+        })
+    }
+
+    /// Whether no candidate is left among those asked that did not fail.
+    pub(super) fn all_failed(&self) -> bool {
+        self.log().all(|entry| self.has_failed(entry.candidate()))
+    }
+
+    /// Whether a candidate failed, once or always.
+    pub(super) fn has_failed(&self, candidate: usize) -> bool {
+        self.failed > 0
+            && self
+                .log()
+                .any(|entry| entry.value().is_none() && entry.candidate() == candidate)
+    }
+
+    /// Value of each row; infinite of one that failed.
+    fn values(&self) -> &[T] {
+        part(self.storage.as_ref(), self.capacity, self.rows)
     }
 
     /// Coordinates of all candidates.
@@ -364,10 +463,10 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         self.candidates
     }
 
-    /// Whether a candidate was told.
+    /// Whether a candidate was told, or failed.
     pub(super) fn is_visited(&self, candidate: usize) -> bool {
         let candidate = T::from_u32(candidate as u32);
-        head(self.storage.as_ref(), self.len).contains(&candidate)
+        head(self.storage.as_ref(), self.rows).contains(&candidate)
     }
 
     /// Coordinates of a candidate.
@@ -408,7 +507,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         BlockParts<'_, T>,
         Consulted<'_, T>,
     ) {
-        let n = self.len;
+        let n = self.rows;
         let landmarks = self.landmarks();
         let Parts {
             asked,

@@ -61,7 +61,7 @@ pub const fn own_model_from(axes: usize) -> usize {
 ///     };
 ///     search.observe(candidate, value(candidates[candidate]))?;
 /// }
-/// let best = search.log().map(|(_, value)| value).fold(0.0, f64::max);
+/// let best = search.log().filter_map(|entry| entry.value()).fold(0.0, f64::max);
 /// assert!(best > 1.05, "{best}");
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
@@ -74,7 +74,7 @@ pub struct OwnModel<T, S> {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
-    /// Fits it to all that a search was told, at least one value, in storage of
+    /// Fits it to all that a search was told, at least one value or failure, in storage of
     /// [`optimizer::storage_len`](crate::optimizer::storage_len) numbers for as many.
     ///
     /// **Errors**: [`OptimizerError`]. A fit of the lengthscales that fails is none: they are the
@@ -86,7 +86,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
         storage: S,
     ) -> Result<Self, OptimizerError> {
         let dim = search.dim();
-        let n = search.len();
+        let n = search.rows;
         let domain = BoxDomain::new(head(&[(0.0, 1.0); DIM_MAX], dim))?;
         let settings = Settings {
             initial_points: n as u32,
@@ -113,8 +113,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
     }
 
     /// The candidate of largest expected improvement among those that the search did not visit;
-    /// ties: lowest index. The first of all once every one was visited. The candidates may be
-    /// others than those that it was fitted with.
+    /// ties: lowest index. Once every one was visited, the first that did not fail. The candidates
+    /// may be others than those that it was fitted with.
     ///
     /// **Errors**: [`OptimizerError`].
     ///
@@ -149,14 +149,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
                 }
             }
         }
-        Ok(chosen.unwrap_or(0))
+        let sound = chosen.or_else(|| (0..count).find(|candidate| !search.has_failed(*candidate)));
+        Ok(sound.unwrap_or(0))
     }
 }
 
 /// The slope of values over the file's means by least squares, at least 0; 0 where the means are
 /// all one.
 fn slope<T: Scalar, N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>) -> T {
-    let count = T::from_u32(search.len() as u32);
+    let count = T::from_u32(search.rows as u32);
     let sum = |of: fn((usize, T, T)) -> T| search.told().map(of).fold(T::ZERO, |sum, x| sum + x);
     let [mean, value] = [
         sum(|(_, _, mean)| mean) / count,

@@ -30,7 +30,8 @@ const WEIGHT_MIN: f64 = 0.002;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     /// The candidate to evaluate next, by its index. Asking again without telling gives the same
-    /// one. A visited candidate is asked again once all were visited.
+    /// one. A visited candidate is asked again once all were visited, one that
+    /// [failed](Newcomer::fail) once all failed.
     ///
     /// **Cost**: with a trusted file all hypotheses at n³/6 multiply-adds, and for each candidate M
     /// exponentials and nM + n²/2 multiply-adds, M² more without [`Newcomer::with_moments`].
@@ -48,13 +49,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     /// a hypothesis that is weighed, or a candidate under one hypothesis; a block of `width`
     /// candidates (see [`super::storage_len`]) is not divided.
     pub fn suggest_step(&mut self, evaluations: u32) -> Poll<usize> {
-        if self.reading != Reading::Trusted && self.len() < FIRST_QUESTIONS {
+        if self.covers_first() {
             return Poll::Ready(self.nearest_to_design());
         }
         let mut left = evaluations.max(1);
         while left > 0 && !matches!(self.work, Work::Done(_)) {
             self.work = match core::mem::replace(&mut self.work, Work::None) {
-                Work::None if self.is_empty() => Work::First(Best::NONE),
+                Work::None if self.rows == 0 => Work::First(Best::NONE),
                 Work::None => Work::Weigh(Weighing::NONE),
                 Work::First(best) => self.look_at_means(best, &mut left),
                 Work::Weigh(weighing) => self.weigh(weighing, &mut left),
@@ -67,6 +68,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             Work::Done(candidate) => Poll::Ready(candidate),
             _ => Poll::Pending,
         }
+    }
+
+    /// Whether the next question covers the box: while no file is trusted, and wherever all that was
+    /// asked failed, which says nothing of the function.
+    fn covers_first(&self) -> bool {
+        let is_early = self.reading != Reading::Trusted && self.rows < FIRST_QUESTIONS;
+        is_early || (self.is_empty() && self.rows > 0)
     }
 
     /// More candidates of the first question: the largest m.
@@ -191,13 +199,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     /// ```
     pub fn is_borne_out(&mut self) -> bool {
         self.reading.uses_file()
-            && self.len() <= VALUES_MAX
-            && (self.is_empty() || self.trust() >= T::from_f64(BORNE_OUT))
+            && self.rows <= VALUES_MAX
+            && (self.rows == 0 || self.trust() >= T::from_f64(BORNE_OUT))
     }
 
     /// The logarithm of a hypothesis' weight, of its prior where nothing was observed.
     fn weight_or_prior(&mut self, hypothesis: usize) -> T {
-        if self.is_empty() {
+        if self.rows == 0 {
             self.hypotheses.get(hypothesis).ln_prior
         } else {
             self.log_weight(hypothesis)
@@ -211,7 +219,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     fn begin_to_look(&self, counted: Counted, total: T) -> Work<T> {
-        let repeats = self.len() >= self.count()
+        let repeats = self.rows >= self.count()
             && (0..self.count()).all(|candidate| self.is_visited(candidate));
         Work::Look(Looking {
             counted,
@@ -256,14 +264,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         Work::Done(looking.best.chosen.unwrap_or(0))
     }
 
-    /// The candidate nearest to the next point of a Sobol sequence that was not visited; of all if
-    /// each one was.
+    /// The candidate nearest to the next point of a Sobol sequence that was not visited; if each one
+    /// was, of those that did not fail, or of all.
     fn nearest_to_design(&self) -> usize {
         let seed = self.settings().seed;
         let design: Point<T> = crate::domain::collected(
-            (0..self.dim()).map(|axis| coordinate(self.len() as u32, axis, seed)),
+            (0..self.dim()).map(|axis| coordinate(self.rows as u32, axis, seed)),
         );
         let mut fresh = Best::NONE;
+        let mut sound = Best::NONE;
         let mut any = Best::NONE;
         for candidate in 0..self.count() {
             let nearness = -squared_distance(self.point(candidate), &design);
@@ -271,8 +280,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             if !self.is_visited(candidate) {
                 fresh.offer(candidate, nearness);
             }
+            if !self.has_failed(candidate) {
+                sound.offer(candidate, nearness);
+            }
         }
-        fresh.chosen.or(any.chosen).unwrap_or(0)
+        let chosen = fresh.chosen.or(sound.chosen).or(any.chosen);
+        chosen.unwrap_or(0)
     }
 }
 
@@ -319,9 +332,11 @@ fn load<T: Scalar>(
     block: &mut BlockParts<'_, T>,
     file: &Consulted<'_, T>,
 ) {
+    let any = looking.repeats && rows.all_failed();
     for place in 0..width {
         let candidate = start + place;
-        let open = looking.repeats || !rows.hold(candidate);
+        let repeated = looking.repeats && (any || !rows.has_failed(candidate));
+        let open = repeated || !rows.hold(candidate);
         set(block.gains, place, -T::INFINITY);
         set(block.variances, place, if open { T::ZERO } else { -T::ONE });
         if open {

@@ -2,6 +2,7 @@
 
 extern crate std;
 
+mod failed;
 mod reference;
 mod refusals;
 mod regret;

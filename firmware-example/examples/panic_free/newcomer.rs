@@ -33,7 +33,7 @@ fn search<'a>(
 ) -> Option<Newcomer<'a, f32, &'a mut [f32]>> {
     let settings = black_box(NewcomerSettings::default());
     let capacity = black_box(8);
-    let log = black_box([(1usize, 0.5), (3, 0.7)]);
+    let log = black_box([(1usize, 0.5f32), (3, 0.7)]);
     let search = Newcomer::resume(
         candidates,
         black_box(2),
@@ -73,6 +73,7 @@ pub(super) fn run(memory: &mut Memory) {
         && let Some(mut search) = search(Some(&prior), candidates, storage)
     {
         let _ = black_box(search.observe(black_box(3), black_box(0.5)));
+        let _ = black_box(search.fail(black_box(4)));
         let _ = black_box(search.best());
         search.log().for_each(|entry| {
             black_box(entry);

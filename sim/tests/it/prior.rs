@@ -592,23 +592,30 @@ fn refusals_name_the_line_and_what_is_wrong_with_a_file() {
     }
 }
 
-/// Every number of the list that follows a name in an exported text.
+/// Every number of the list that follows a name in an exported text, rows one after the other.
 fn listed(text: &str, name: &str) -> Vec<f32> {
     let list = text
         .split(name)
         .nth(1)
         .unwrap()
-        .split(['[', '{'])
-        .nth(2)
-        .unwrap()
-        .split([']', '}'])
-        .next()
+        .split(" = ")
+        .nth(1)
         .unwrap();
     let numbers = list
-        .split(',')
+        .split(';')
+        .next()
+        .unwrap()
+        .split(['[', ']', '{', '}', ','])
         .map(|word| word.trim().trim_end_matches('f'))
         .filter(|word| !word.is_empty());
     numbers.map(|word| word.parse().unwrap()).collect()
+}
+
+/// The digest of an exported text.
+fn digest_of(text: &str, name: &str) -> String {
+    let bytes = text.split(name).nth(1).unwrap().split(';').next().unwrap();
+    let bytes = bytes.split("0x").skip(1).map(|byte| &byte[..2]);
+    bytes.collect()
 }
 
 #[test]
@@ -636,8 +643,46 @@ fn an_export_has_the_candidates_of_a_device_in_both_numbers() {
             && rust.contains("pub const DIM: usize = 2;")
     );
     assert_eq!((points.len(), coordinates.len()), (80, 80));
-    assert_eq!(listed(&c, "SORDINO_PRIOR_POINTS_OF"), points);
-    assert_eq!(listed(&c, "SORDINO_PRIOR_CANDIDATES_OF"), coordinates);
+    assert_eq!(listed(&c, "float SORDINO_PRIOR_POINTS_OF"), points);
+    assert_eq!(listed(&c, "float SORDINO_PRIOR_CANDIDATES_OF"), coordinates);
+    // Rows by name, and the sign of a loss.
+    for (text, needed) in [
+        (
+            &rust,
+            "    pub const KIND: usize = 0;\n    pub const RATE: usize = 1;\n",
+        ),
+        (&rust, "pub static POINTS: [[f32; 2]; 40] = [\n"),
+        (&rust, "pub const SIGN: f32 = -1.0;\n"),
+        (
+            &c,
+            "#define SORDINO_PRIOR_AT_KIND 0\n#define SORDINO_PRIOR_AT_RATE 1\n",
+        ),
+        (&c, "#define SORDINO_PRIOR_CANDIDATES_LEN 80\n"),
+        (&c, "#define SORDINO_PRIOR_SIGN (-1.0f)\n"),
+    ] {
+        assert!(text.contains(needed), "{needed}");
+    }
+    // A digest of the file and of the list, the same in both languages.
+    let digests = [
+        digest_of(&rust, "DIGEST: [u8; 32] ="),
+        digest_of(&c, "SORDINO_PRIOR_DIGEST[32]"),
+    ];
+    assert_eq!((&digests[0], digests[0].len()), (&digests[1], 64));
+    let mut fewer = export("rust");
+    fewer[6] = "39";
+    for other in [&fewer[..], &fewer[..5]] {
+        let other = digest_of(&printed(&folder, other), "DIGEST: [u8; 32] =");
+        assert!(other.len() == 64 && other != digests[0]);
+    }
+    // Once more, of the same studies: another file with the same list.
+    let mut again = publish(&["q.safetensors"]);
+    again.extend(["--ledger", "other.jsonl"]);
+    done(&folder, &again);
+    let mut other = export("rust");
+    other[2] = "q.safetensors";
+    let other = printed(&folder, &other);
+    assert_eq!(listed(&other, "static CANDIDATES:"), coordinates);
+    assert_ne!(digest_of(&other, "DIGEST: [u8; 32] ="), digests[0]);
     let encoding = file.encoding().unwrap();
     for (own, read) in points.chunks(2).zip(coordinates.chunks(2)) {
         let own: Vec<f64> = own.iter().map(|x| f64::from(*x)).collect();
@@ -656,6 +701,115 @@ fn an_export_has_the_candidates_of_a_device_in_both_numbers() {
             &["prior", "export", "p.safetensors", "--lang", "rust"]
         )
         .contains("CANDIDATE")
+    );
+}
+
+/// The example of a device has the file beside it, exported as its first lines say.
+#[test]
+fn the_file_of_the_example_for_a_device_is_what_is_exported() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../firmware-example");
+    let words = ["--lang", "rust", "--candidates", "48"];
+    let command = [&["prior", "export", "ovens.safetensors"], &words[..]].concat();
+    let example = read(&folder, "examples/newcomer.rs");
+    let said = format!("// sordino {} > ovens.rs\n", command.join(" "));
+    assert!(example.contains(&said), "{said}");
+    let source = printed(&folder, &command);
+    if std::env::var_os("SORDINO_WRITE").is_some() {
+        std::fs::write(folder.join("ovens.rs"), &source).unwrap();
+    }
+    assert!(
+        read(&folder, "ovens.rs") == source,
+        "SORDINO_WRITE=1 cargo test -p sordino-sim --test it prior"
+    );
+    for needed in [
+        "Data set ovens, by oven works",
+        "Worth: saves 3 evaluations",
+        "pub const SIGN: f32 = -1.0;",
+        "pub const KP_WATT_PER_KELVIN: usize = 1;",
+    ] {
+        assert!(source.contains(needed), "{needed}");
+    }
+}
+
+/// Of a file that is worth nothing an export says so, where `show` does.
+#[test]
+fn an_export_says_what_its_file_is_worth() {
+    for (name, studies, epsilon) in [("worth-good", 60, "2"), ("worth-poor", 4, "0.05")] {
+        let folder = case(name, studies);
+        let mut words = publish(&["p.safetensors", "--by", "the works"]);
+        words[7] = epsilon;
+        done(&folder, &words);
+        let shown = printed(&folder, &["prior", "show", "p.safetensors"]);
+        let line = |name: &str| {
+            let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
+            line[name.len()..].trim().to_owned()
+        };
+        let export = ["prior", "export", "p.safetensors", "--lang", "c"];
+        let output = done(&folder, &export);
+        let header = String::from_utf8(output.stdout).unwrap();
+        let worth = line("worth").replace('ε', "epsilon");
+        assert!(
+            header.contains(&format!(" * Worth: {worth}\n")),
+            "{worth}\n{header:.600}"
+        );
+        assert!(
+            header.contains(&format!(" * Data set {}\n", line("data set"))),
+            "{header:.600}"
+        );
+        assert!(line("data set").contains("test, by the works"));
+        let said = String::from_utf8(output.stderr).unwrap();
+        let expected = if worth.starts_with("nothing") {
+            format!("p.safetensors: worth {}\n", line("worth"))
+        } else {
+            String::new()
+        };
+        assert_eq!(said, expected);
+        // Negative control: 60 studies at ε 2 are worth something.
+        assert!(studies == 4 || expected.is_empty(), "{expected}");
+    }
+}
+
+/// What the README of C shows compiles as it stands, with the file of the command above it.
+#[test]
+fn the_readme_of_c_compiles_as_pasted() {
+    let folder = case("readme-c", 30);
+    done(&folder, &publish(&["p.safetensors"]));
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi");
+    let readme = read(&package, "README.md");
+    let section = readme
+        .split("\n## Beginning with a prior file\n")
+        .nth(1)
+        .unwrap();
+    let command = "`sordino prior export FILE --lang c --candidates 500 > prior.h`";
+    assert!(section.trim_start().starts_with(command));
+    let words = ["--lang", "c", "--candidates", "500"];
+    let words = [&["prior", "export", "p.safetensors"], &words[..]].concat();
+    std::fs::write(folder.join("prior.h"), printed(&folder, &words)).unwrap();
+    let pasted = section
+        .split("```c\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    std::fs::write(folder.join("pasted.c"), pasted).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args([
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-O1",
+        "-I",
+    ])
+    .arg(package.join("include"))
+    .args(["-c", "pasted.c"]);
+    let built = cc.current_dir(&folder).output().unwrap();
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
     );
 }
 

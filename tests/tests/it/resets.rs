@@ -313,6 +313,10 @@ fn snapshot_slots_are_what_the_page_says() {
             format!("{}", max_bytes::<prior::Released<f32, 16>>()),
         ),
         (
+            "`prior::LogEntry<f32>`",
+            format!("{}", max_bytes::<sordino_core::prior::LogEntry<f32>>()),
+        ),
+        (
             "`local::ReporterState`",
             format!("{}", max_bytes::<ReporterState>()),
         ),

@@ -265,8 +265,8 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         let own = search.hypotheses.get(index);
         let (rows, mut parts, block, _) = search.parts();
         let fitted = fit(&rows, own, &mut parts);
-        let range = if rows.range() > 0.0 {
-            rows.range()
+        let range = if rows.unit().range > 0.0 {
+            rows.unit().range
         } else {
             1.0
         };

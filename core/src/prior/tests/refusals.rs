@@ -221,7 +221,9 @@ fn lists_tables_and_settings_are_refused_by_name() {
     };
     assert_eq!((but(6, f64::NAN), but(7, -1.0)), (of(3, 10), of(3, 10)));
     // Of another file: the last candidate has another mean.
-    assert_eq!(but(18, moments[18] + 0.01), of(9, 10));
+    let another = |candidate| Some(NewcomerError::MomentsOfAnother { candidate });
+    assert_eq!(but(18, moments[18] + 0.01), another(9));
+    assert_eq!(but(0, moments[0] + 0.01), another(0));
 }
 
 /// A number of any size up to the most that is admitted, of both signs.

@@ -108,8 +108,8 @@ fn a_log_gives_the_same_questions_and_refusals_change_nothing() {
             first.observe(candidate, values[candidate]).unwrap();
         }
         questions(&mut first, &values, 4);
-        let log: Vec<(usize, f64)> = first.log().collect();
-        assert_eq!((log.len(), first.len(), log[1].0), (8, 8, 3));
+        let log: Vec<LogEntry<f64>> = first.log().collect();
+        assert_eq!((log.len(), first.len(), log[1].candidate()), (8, 8, 3));
         let next = first.suggest();
         let storage = vec![0.0; storage_len(prior.count(), 12, 2)];
         let settings = NewcomerSettings::default();

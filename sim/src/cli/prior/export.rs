@@ -1,19 +1,26 @@
 //! `sordino prior export`: a file as constants for a device.
 
-use std::fmt::Write;
-
 use clap::{Args, ValueEnum};
+use sordino_core::digest::Digest;
 use sordino_core::optimizer::CANDIDATES_MAX;
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
+use sordino_experiment::progress::log::note;
 use sordino_experiment::text::significant_up;
-use sordino_host::prior::{PriorFile, points};
+use sordino_host::prior::PriorFile;
 use sordino_host::space::{Goal, Values};
 use sordino_host::text::commented;
 
+use self::candidates::Candidates;
+use self::lists::{floats, numbers};
 use super::file::OfFile;
+use super::label;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::whole;
 use sordino_experiment::command_line::{print, print_bytes};
+
+mod candidates;
+mod lists;
+mod names;
 
 /// `sordino prior export`.
 #[derive(Clone, Debug, Args)]
@@ -55,21 +62,48 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         .map(|count| Candidates::new(&file, count))
         .transpose()?;
     let factor = factor(&file, dim)?;
-    let lists = [
-        ("LANDMARKS", &file.landmarks),
-        ("WEIGHTS", &file.weights),
-        ("COVARIANCE", &file.covariance),
-        ("FACTOR", &factor),
-    ];
+    let worth = label::worth(&file)?;
+    if worth.is_nothing {
+        note(&format!("{}: worth {}", arguments.of.file, worth.words));
+    }
+    let of = Exported {
+        lists: [
+            ("LANDMARKS", &file.landmarks),
+            ("WEIGHTS", &file.weights),
+            ("COVARIANCE", &file.covariance),
+            ("FACTOR", &factor),
+        ],
+        dim,
+        worth: worth.words,
+        digest: digest(&file, candidates.as_ref()),
+        has_list: candidates.is_some(),
+        file: &file,
+    };
     match arguments.lang {
-        Language::Rust => print(
-            &(rust(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.rust(dim))),
-        ),
-        Language::C => {
-            print(&(c(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.c())))
+        Language::Rust => {
+            print(&(of.rust() + &candidates.map_or(String::new(), |list| list.rust(dim))))
         }
+        Language::C => print(&(of.c() + &candidates.map_or(String::new(), |list| list.c()))),
         Language::Bin => print_bytes(&bin(&file, dim)),
     }
+}
+
+/// What an export is made of, beside its candidates.
+struct Exported<'a> {
+    file: &'a PriorFile,
+    dim: usize,
+    /// What the file is worth, in words.
+    worth: String,
+    digest: Digest,
+    /// Whether the list of candidates is exported as well.
+    has_list: bool,
+    lists: [(&'static str, &'a Vec<f32>); 4],
+}
+
+/// Of all that gives the index of a candidate its meaning: the file, goal and units included, and
+/// the list.
+fn digest(file: &PriorFile, candidates: Option<&Candidates>) -> Digest {
+    Digest::of(&(file.digest(), candidates.map(Candidates::digest)))
 }
 
 /// The factor of the landmarks, with the bits that a device would compute.
@@ -88,7 +122,10 @@ fn factor(file: &PriorFile, dim: usize) -> Result<Vec<f32>, CliError> {
 }
 
 /// What every reader should know, a line each.
-fn facts(file: &PriorFile, dim: usize) -> Vec<String> {
+fn facts(exported: &Exported<'_>) -> Vec<String> {
+    let Exported {
+        file, dim, worth, ..
+    } = exported;
     let label = &file.label;
     let mut lines = vec![
         format!(
@@ -96,6 +133,8 @@ fn facts(file: &PriorFile, dim: usize) -> Vec<String> {
             label.contributors,
             file.digest()
         ),
+        format!("Data set {}", label::origin(label)),
+        format!("Worth: {}", worth.replace('ε', "epsilon")),
         format!(
             "epsilon {} at delta {}{}",
             significant_up(label.epsilon, 4),
@@ -169,91 +208,120 @@ fn coordinates(file: &PriorFile) -> Vec<String> {
     lines
 }
 
-/// Numbers in lines, so that they are read back to the bit.
-fn numbers(list: &[f32]) -> String {
-    let mut out = String::new();
-    for line in list.chunks(8) {
-        let line: Vec<String> = line.iter().map(|x| format!("{x:?}")).collect();
-        // A String takes every write.
-        let _ = writeln!(out, "    {},", line.join(", "));
+/// The bytes of a digest in lines.
+fn hexadecimal(digest: &Digest) -> String {
+    let line = |bytes: &[u8]| {
+        let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
+        format!("    {},\n", bytes.join(", "))
+    };
+    digest.0.chunks(8).map(line).collect()
+}
+
+/// What a larger value is to a search: 1 as it is, -1 the negative.
+fn sign(file: &PriorFile) -> f32 {
+    match file.label.goal {
+        Goal::Minimize => -1.0,
+        Goal::Maximize => 1.0,
     }
-    out
 }
 
-/// The same in C, of type `float`.
-fn floats(list: &[f32]) -> String {
-    numbers(list).replace(',', "f,")
-}
-
-fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
-    let mut out = String::new();
-    facts(file, dim)
-        .iter()
-        .for_each(|line| out.push_str(&format!("//! {}\n", commented(line))));
-    // A device that does not name one of these pays nothing for it.
-    out.push_str("\n#![allow(dead_code)]\n\nuse sordino_core::prior::PriorNumbers;\n\n");
-    out.push_str(&format!(
-        "/// M, the number of landmarks: the first number of `storage_len`, the only one of `attach_len`.\npub const LANDMARK_COUNT: \
-         usize = {};\n/// D, the coordinates of a landmark and of a candidate.\npub const DIM: usize = {dim};\n\n",
-        file.features()
-    ));
-    for (name, list) in lists {
-        if name == "FACTOR" {
-            out.push_str(
-                "/// With it `PublicPrior::attach_with_factor` takes no storage for long.\npub ",
+impl Exported<'_> {
+    /// What a digest is of, and what it is for.
+    fn of_the_digest(&self, how: &str, name: &str) -> String {
+        if self.has_list {
+            return format!(
+                "Of this file and its list of candidates. Store a log {how}: if it differs, erase the log, whose indices are \
+                 other points now."
             );
         }
-        out.push_str(&format!(
-            "static {name}: [f32; {}] = [\n{}];\n\n",
-            list.len(),
-            numbers(list)
-        ));
+        format!(
+            "Of this file. Store a log {how}, and with a digest of {name} and your own list of candidates where that may \
+             change: if it differs, erase the log."
+        )
     }
-    out.push_str(&format!(
-        "/// What `PublicPrior::attach` reads.\npub static NUMBERS: PriorNumbers<'static, f32> = PriorNumbers {{\n    dim: \
-         {dim},\n    landmarks: &LANDMARKS,\n    lengthscale: {:?},\n    weights: &WEIGHTS,\n    covariance: \
-         &COVARIANCE,\n    self_test: {:?},\n}};\n",
-        file.label.lengthscale, file.label.self_test as f32
-    ));
-    out
-}
 
-fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
-    let lines: Vec<String> = facts(file, dim)
-        .iter()
-        .map(|line| format!(" * {}", commented(line)))
-        .collect();
-    let mut out = format!(
-        "/*\n{}\n *\n * Include it after sordino.h, in one file.\n */\n",
-        lines.join("\n")
-    );
-    out.push_str(&format!(
-        "#define SORDINO_PRIOR_DIM {dim}\n#define SORDINO_PRIOR_LANDMARKS {}\n",
-        file.features()
-    ));
-    out.push_str(&format!(
-        "#define SORDINO_PRIOR_LENGTHSCALE {:?}f\n",
-        file.label.lengthscale
-    ));
-    out.push_str(&format!(
-        "#define SORDINO_PRIOR_SELF_TEST {:?}f\n",
-        file.label.self_test as f32
-    ));
-    let mut members = String::new();
-    for (name, list) in lists {
-        let text = floats(list);
-        let len = list.len();
+    fn rust(&self) -> String {
+        let Exported {
+            file, dim, lists, ..
+        } = self;
+        let mut out = String::new();
+        facts(self)
+            .iter()
+            .for_each(|line| out.push_str(&format!("//! {}\n", commented(line))));
+        // A device that does not name one of these pays nothing for it.
+        out.push_str("\n#![allow(dead_code)]\n\nuse sordino_core::prior::PriorNumbers;\n\n");
         out.push_str(&format!(
-            "static const float SORDINO_PRIOR_{name}_OF[{len}] = {{\n{text}}};\n"
+            "/// M, the number of landmarks: the first number of `storage_len`, the only one of `attach_len`.\npub const \
+             LANDMARK_COUNT: usize = {};\n/// D, the coordinates of a landmark and of a candidate.\npub const DIM: usize = \
+             {dim};\n/// A search maximises: tell it `SIGN * measured`.\npub const SIGN: f32 = {:?};\n/// {}\npub const DIGEST: [u8; 32] = [\n{}];\n\n",
+            file.features(),
+            sign(file),
+            self.of_the_digest("under it", "DIGEST"),
+            hexadecimal(&self.digest)
         ));
-        members.push_str(&format!(",\n    SORDINO_PRIOR_{name}_OF, {len}"));
+        for (name, list) in lists {
+            if *name == "FACTOR" {
+                out.push_str(
+                    "/// With it `PublicPrior::attach_with_factor` takes no storage for long.\npub ",
+                );
+            }
+            out.push_str(&format!(
+                "static {name}: [f32; {}] = [\n{}];\n\n",
+                list.len(),
+                numbers(list)
+            ));
+        }
+        out.push_str(&format!(
+            "/// What `PublicPrior::attach` reads.\npub static NUMBERS: PriorNumbers<'static, f32> = PriorNumbers {{\n    dim: \
+             {dim},\n    landmarks: &LANDMARKS,\n    lengthscale: {:?},\n    weights: &WEIGHTS,\n    covariance: \
+             &COVARIANCE,\n    self_test: {:?},\n}};\n",
+            file.label.lengthscale, file.label.self_test as f32
+        ));
+        out
     }
-    out.push_str(&format!(
-        "/* What sordino_prior_attach reads; without the last two it computes the factor, and keeps it in memory. */\nstatic \
-         const sordino_prior_numbers SORDINO_PRIOR_NUMBERS = {{\n    SORDINO_PRIOR_DIM, SORDINO_PRIOR_LENGTHSCALE, \
-         SORDINO_PRIOR_SELF_TEST{members},\n}};\n"
-    ));
-    out
+
+    fn c(&self) -> String {
+        let Exported {
+            file, dim, lists, ..
+        } = self;
+        let lines: Vec<String> = facts(self)
+            .iter()
+            .map(|line| format!(" * {}", commented(line)))
+            .collect();
+        let mut out = format!(
+            "/*\n{}\n *\n * Include it after sordino.h, in one file.\n */\n",
+            lines.join("\n")
+        );
+        out.push_str(&format!(
+            "#define SORDINO_PRIOR_DIM {dim}\n#define SORDINO_PRIOR_LANDMARKS {}\n#define SORDINO_PRIOR_LENGTHSCALE \
+             {:?}f\n#define SORDINO_PRIOR_SELF_TEST {:?}f\n/* A search maximises: tell it SORDINO_PRIOR_SIGN * measured. \
+             */\n#define SORDINO_PRIOR_SIGN ({:?}f)\n",
+            file.features(),
+            file.label.lengthscale,
+            file.label.self_test as f32,
+            sign(file)
+        ));
+        out.push_str(&format!(
+            "/* {} */\nstatic const uint8_t SORDINO_PRIOR_DIGEST[32] = {{\n{}}};\n",
+            self.of_the_digest("with it", "SORDINO_PRIOR_DIGEST"),
+            hexadecimal(&self.digest)
+        ));
+        let mut members = String::new();
+        for (name, list) in lists {
+            let text = floats(list);
+            let len = list.len();
+            out.push_str(&format!(
+                "static const float SORDINO_PRIOR_{name}_OF[{len}] = {{\n{text}}};\n"
+            ));
+            members.push_str(&format!(",\n    SORDINO_PRIOR_{name}_OF, {len}"));
+        }
+        out.push_str(&format!(
+            "/* What sordino_prior_attach reads; without the last two it computes the factor, and keeps it in memory. \
+             */\nstatic const sordino_prior_numbers SORDINO_PRIOR_NUMBERS = {{\n    SORDINO_PRIOR_DIM, \
+             SORDINO_PRIOR_LENGTHSCALE, SORDINO_PRIOR_SELF_TEST{members},\n}};\n"
+        ));
+        out
+    }
 }
 
 fn bin(file: &PriorFile, dim: usize) -> Vec<u8> {
@@ -265,131 +333,4 @@ fn bin(file: &PriorFile, dim: usize) -> Vec<u8> {
         .chain(tensors.into_iter().flatten())
         .map(|x| x.to_le_bytes());
     sizes.into_iter().chain(numbers).flatten().collect()
-}
-
-/// Whether the whole numbers of a parameter are what they are in single precision.
-fn is_exact(values: &Values) -> bool {
-    match values {
-        Values::Number {
-            low,
-            high,
-            integer: true,
-            ..
-        } => low.abs().max(high.abs()) <= f64::from(1 << 24),
-        _ => true,
-    }
-}
-
-/// A list of points to choose from.
-struct Candidates {
-    /// What the parameters are called, in words.
-    names: String,
-    count: usize,
-    /// N × D coordinates, as a search reads them.
-    coordinates: Vec<f32>,
-    /// N × P numbers of the parameters, as people count; a choice is its index.
-    numbers: Vec<f32>,
-}
-
-impl Candidates {
-    /// Points that cover the space of a file.
-    fn new(file: &PriorFile, count: u32) -> Result<Self, CliError> {
-        let parameters = file.label.space.parameters();
-        if let Some(given) = parameters.iter().find(|parameter| parameter.context) {
-            let why = "is given with each question, so candidates are a device's own";
-            return Err(CliError::input(format!(
-                "--candidates: {} {why}",
-                given.name
-            )));
-        }
-        if let Some(wide) = parameters
-            .iter()
-            .find(|parameter| !is_exact(&parameter.values))
-        {
-            let why = "has whole numbers beyond 2^24, which single precision rounds: write candidates of your own";
-            return Err(CliError::input(format!(
-                "--candidates: {} {why}",
-                wide.name
-            )));
-        }
-        let encoding = file.encoding().map_err(CliError::input)?;
-        let list = points(&file.label.space, count).map_err(CliError::input)?;
-        let coordinates = list
-            .iter()
-            .flat_map(|numbers| encoding.coordinates(numbers))
-            .map(|x| x as f32)
-            .collect();
-        let numbers = list.iter().flatten().map(|x| *x as f32).collect();
-        let names: Vec<String> = parameters
-            .iter()
-            .map(|parameter| match &parameter.values {
-                Values::Choices { .. } => format!("{} (0 is the first choice)", parameter.name),
-                Values::Number { .. } => parameter.name.clone(),
-            })
-            .collect();
-        Ok(Candidates {
-            names: commented(&names.join(", ")),
-            count: list.len(),
-            coordinates,
-            numbers,
-        })
-    }
-
-    fn rust(&self, dim: usize) -> String {
-        let Candidates {
-            names,
-            count,
-            coordinates,
-            numbers: own,
-        } = self;
-        let width = own.len() / count.max(&1);
-        format!(
-            "\n/// N, the number of candidates.\npub const CANDIDATE_COUNT: usize = {count};\n\n/// What `Newcomer::new` chooses \
-             from: {count} × {dim} coordinates.\npub static CANDIDATES: [f32; {}] = [\n{}];\n\n/// The same points in numbers of \
-             the parameters, {width} each: {names}.\npub static POINTS: [f32; {}] = [\n{}];\n",
-            coordinates.len(),
-            numbers(coordinates),
-            own.len(),
-            numbers(own)
-        )
-    }
-
-    fn c(&self) -> String {
-        let Candidates {
-            names,
-            count,
-            coordinates,
-            numbers: own,
-        } = self;
-        format!(
-            "#define SORDINO_PRIOR_CANDIDATES {count}\n/* What sordino_newcomer_open chooses from. */\nstatic const float \
-             SORDINO_PRIOR_CANDIDATES_OF[{}] = {{\n{}}};\n/* The same points in numbers of the parameters, {} each: {names}. \
-             */\nstatic const float SORDINO_PRIOR_POINTS_OF[{}] = {{\n{}}};\n",
-            coordinates.len(),
-            floats(coordinates),
-            own.len() / count.max(&1),
-            own.len(),
-            floats(own)
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_numbers_that_single_precision_rounds_are_found() {
-        let number = |high: f64, integer| Values::Number {
-            low: 1.0,
-            high,
-            log: false,
-            integer,
-        };
-        assert!(is_exact(&number(16_777_216.0, true)) && !is_exact(&number(16_777_217.0, true)));
-        assert!(
-            is_exact(&number(1e12, false)),
-            "a length is rounded, and nobody minds"
-        );
-    }
 }

@@ -9,7 +9,7 @@ use sordino_experiment::files::write_atomically;
 use sordino_experiment::progress::log::note;
 use sordino_experiment::text::{percent_at_most, significant, significant_up};
 use sordino_host::prior::label::best_guess;
-use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
+use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth as simulated};
 use sordino_host::prior::{Label, PriorFile};
 use sordino_host::signature::Fingerprint;
 use sordino_host::space::{Goal, Parameter};
@@ -73,7 +73,7 @@ pub fn show(arguments: &Show) -> Result<(), CliError> {
 pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     let file = arguments.of.load()?;
     // Whether the numbers are a posterior is found out by a reader.
-    worth(&file).map_err(CliError::input)?;
+    simulated(&file).map_err(CliError::input)?;
     told_of_delta(&file);
     let signer = signed_by(&file, arguments.key)?;
     let digest = file.digest();
@@ -128,8 +128,30 @@ fn signed_by(file: &PriorFile, asked: Option<Fingerprint>) -> Result<String, Cli
     }
 }
 
-fn simulated_worth(file: &PriorFile) -> Result<Worth, CliError> {
-    worth(file).map_err(CliError::input)
+/// What a file is worth.
+pub(super) struct Valued {
+    /// As a label says it.
+    pub(super) words: String,
+    /// Whether it saves nobody anything.
+    pub(super) is_nothing: bool,
+}
+
+/// What a file is worth, by a simulation on its own posterior.
+pub(super) fn worth(file: &PriorFile) -> Result<Valued, CliError> {
+    let found = simulated(file).map_err(CliError::input)?;
+    Ok(Valued {
+        words: worth_in_words(file, &found),
+        is_nothing: reading(file) == "not read" || found.saved() == 0,
+    })
+}
+
+/// Data set, publisher and day.
+pub(super) fn origin(label: &Label) -> String {
+    let by = label.by.as_ref();
+    let by = by.map_or(String::new(), |by| format!(", by {by}"));
+    let day = label.published.as_ref();
+    let day = day.map_or(String::new(), |day| format!(", {day}"));
+    format!("{}{by}{day}", label.dataset)
 }
 
 /// The label as JSON.
@@ -153,15 +175,7 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     for parameter in label.space.parameters() {
         line("parameter", shown(parameter));
     }
-    let by = label
-        .by
-        .as_ref()
-        .map_or(String::new(), |by| format!(", by {by}"));
-    let day = label
-        .published
-        .as_ref()
-        .map_or(String::new(), |day| format!(", {day}"));
-    line("data set", format!("{}{by}{day}", label.dataset));
+    line("data set", origin(label));
     if let Some(note) = &label.note {
         line("note", note.clone());
     }
@@ -202,7 +216,7 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     } else {
         cost(label, &mut line);
     }
-    line("worth", worth_in_words(file, &simulated_worth(file)?));
+    line("worth", worth(file)?.words);
     line("digest", file.digest());
     line(
         "signed by",
