@@ -176,7 +176,12 @@ mod tests {
             assert!(attempts.attempt(is_over, silent).await.is_err());
             match attempts.failed(error, due).0 {
                 Then::Again(pause) => tokio::time::sleep(pause).await,
-                end => return (end, start.elapsed().as_secs()),
+                Then::GiveUp(silent) => {
+                    // Timers have milliseconds.
+                    let silent = Duration::from_secs(silent.as_secs());
+                    return (Then::GiveUp(silent), start.elapsed().as_secs());
+                }
+                Then::Leave => return (Then::Leave, start.elapsed().as_secs()),
             }
         }
     }
