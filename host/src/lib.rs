@@ -38,5 +38,6 @@ pub mod signature;
 pub mod space;
 pub mod text;
 pub mod tune;
+mod watch;
 pub mod width;
 mod words;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::watch::Watch;
 use crate::words::{LINE_MAX, WORDS_MAX, Words, how, next_line, said};
 
 /// The most lines that wait to be read; a program that writes more is made to wait.
@@ -20,10 +21,6 @@ const LINES_MAX: usize = 16;
 const HUSH: Duration = Duration::from_millis(1);
 /// How long the last line of a program that has ended may be on its way.
 const HUSH_OF_WORDS: Duration = Duration::from_millis(20);
-/// What waits in a program's group for the end of our process, also by `kill -9`: no signal
-/// handler, and no destructor, runs then. Its standard input is a pipe of which nobody else has the
-/// other end.
-const WATCH: &str = "read -r line; kill -KILL 0";
 /// How long a program whose output ended may take to end itself.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -71,7 +68,7 @@ pub enum ProgramError {
 #[derive(Debug)]
 pub struct Program {
     child: Child,
-    watch: Child,
+    _watch: Watch,
     group: Pid,
     stdin: ChildStdin,
     lines: Receiver<String>,
@@ -112,7 +109,7 @@ impl Program {
         let words = Words::of(stderr);
         Ok(Program {
             child,
-            watch,
+            _watch: watch,
             group,
             stdin,
             lines,
@@ -186,19 +183,12 @@ impl Drop for Program {
         // No such group: it has ended by itself.
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait();
-        let _ = self.watch.wait();
     }
 }
 
 /// Starts what ends the group when our process has ended; without it there is no program.
-fn watched(program: &mut Child, group: Pid) -> std::io::Result<Child> {
-    let watch = Command::new("sh")
-        .args(["-c", WATCH])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(group.as_raw_pid())
-        .spawn();
+fn watched(program: &mut Child, group: Pid) -> std::io::Result<Watch> {
+    let watch = Watch::over(group);
     if watch.is_err() {
         let _ = kill_process_group(group, Signal::KILL);
         let _ = program.wait();

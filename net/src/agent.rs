@@ -5,13 +5,14 @@
 //! the file asks again, repeats its last answer, or evaluates the same point again. A journal of
 //! the steps ([`crate::journal`]) grows beside the file; [`replay`] repeats them and compares.
 
+pub(crate) mod attempts;
 mod awaited;
 pub(crate) mod beside;
 mod budget;
 mod counted;
 mod hidden;
 pub(crate) mod masks;
-pub(crate) mod outage;
+mod outage;
 pub mod replay;
 mod stored;
 mod watched;
@@ -23,14 +24,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use sordino_core::federated::exchange::{
-    AgentExchange, FrameError, Heard, Millis, Reply, Seal, Want,
-};
+use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
 use sordino_core::federated::{Frame, Member, Next, ServerError};
 use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
-use sordino_experiment::text::chain;
 use sordino_host::files::FileError;
 use sordino_host::ledger::contributions::{Contributions, ContributionsError};
 use sordino_host::prior::PriorFile;
@@ -45,20 +43,32 @@ use crate::stored::VersionError;
 use crate::terms::{Difference, TermsError};
 use sordino_host::hex::hex;
 
+pub use attempts::GaveUp;
+use attempts::{Attempts, Then, gave_up};
 pub use awaited::Awaited;
 use masks::{MaskError, Masks};
-pub use outage::GaveUp;
-use outage::Outage;
 pub use watched::SLOT_BYTES;
 use watched::Watched;
 
-/// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
+/// After a failed request: this long at first, twice as long each time ([`attempts`]).
 const RETRY: Duration = Duration::from_millis(20);
-/// After the last round an agent gives up when it would pause for this long: after some five
-/// seconds in all.
-const LAST_PAUSE: Duration = Duration::from_secs(2);
-/// The longest pause between two attempts.
-const RETRY_MAX: Duration = Duration::from_secs(10);
+/// After a frame that had come before: this long at first, twice as long each time, up to
+/// [`AGAIN_MAX`].
+const AGAIN: Duration = Duration::from_millis(50);
+/// The longest pause after a frame that had come before.
+const AGAIN_MAX: Duration = Duration::from_secs(1);
+
+/// What an agent did in one step.
+enum Did {
+    /// All that there was to do.
+    All,
+    /// Something without its server.
+    Own,
+    /// It heard from its server.
+    Heard,
+    /// It heard from its server what it had heard before.
+    HeardAgain,
+}
 
 /// A point whose value the agent wants to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,6 +178,8 @@ pub struct HostAgent<T: Number, P: Party<T>> {
     workspace: Vec<T>,
     /// Rounds it gave an upload to.
     given: Vec<u32>,
+    /// The round whose answer came when it was over, unless it was taken since.
+    late: Option<u32>,
     /// What hides its contributions, where there are two servers.
     masks: Option<Masks>,
     count: Option<Contributions>,
@@ -182,6 +194,8 @@ pub struct HostAgent<T: Number, P: Party<T>> {
     give_up: Option<Duration>,
     /// Whether the file of the releases that it has learned lies beside its own.
     learned_is_stored: bool,
+    /// SHA-256 of its file, as it was written last.
+    stored: Option<[u8; 32]>,
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
@@ -202,6 +216,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             log: vec![T::ZERO; log],
             workspace: vec![T::ZERO; workspace],
             given: Vec::new(),
+            late: None,
             masks: None,
             count: None,
             epsilon_max: None,
@@ -211,6 +226,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             teller: None,
             give_up: None,
             learned_is_stored: true,
+            stored: None,
             shared: shared.clone(),
             file: None,
             journal: None,
@@ -330,6 +346,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         Ok(self.shared.with(&mut self.state, numbers, act)?)
     }
 
+    /// Whether all that is left to tell its server is that it has the last frame.
+    fn needs_no_server(&self) -> bool {
+        self.is_done() || self.has_last()
+    }
+
     fn now(&self) -> Millis {
         Millis(self.start.elapsed().as_millis() as u64)
     }
@@ -344,75 +365,110 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     ) -> Result<(), AgentEnd> {
         let numbers = self.shared.agreement().protocol.released_len();
         link.admit(wire::frame_len_max(ScalarTag::of::<T>(), numbers));
-        let mut pause = RETRY;
-        let mut outage = Outage::told_at(RETRY_MAX);
+        let mut attempts = Attempts::new(RETRY, awaited::TOLD_AFTER, self.give_up);
+        let mut again = AGAIN;
         loop {
-            let asked = match self.exchange.want(self.now()) {
-                // With the last frame it may go on without its server.
-                Want::Done => match self.evaluated(&mut evaluate).await? {
-                    true => Ok(()),
-                    false => return Ok(()),
-                },
-                Want::Refused => return Err(AgentEnd::Refused),
-                Want::Wait(until) => {
-                    if let Some(teller) = &mut self.teller {
-                        teller.waits(self.shared.agreement(), self.exchange.have(), link.joined());
-                    }
-                    tokio::time::sleep(Duration::from_millis(until.since(self.now()).max(1))).await;
-                    Ok(())
-                }
-                Want::Work => self.work(&mut evaluate).await.map(Ok)?,
-                Want::Ask(have) => {
-                    match awaited::ask(link, &have, self.teller.as_mut(), self.shared.agreement())
-                        .await
-                    {
-                        Ok(asked) => self.heard(asked).map(Ok)?,
-                        Err(error) => Err(error),
-                    }
-                }
-                Want::Give(header) => {
-                    let frame = self.answer(header)?;
-                    let reply = link.give(header.round, header.agent, frame).await;
-                    if matches!(reply, Ok(Reply::Over)) {
-                        self.says_late(header.round);
-                    }
-                    reply.map(|reply| self.exchange.told(header.round, reply, self.now()))
-                }
-            };
-            match asked {
-                Ok(()) => {
-                    pause = RETRY;
-                    outage.ended();
-                    if let Some(teller) = &mut self.teller {
-                        teller.reached(link.address());
-                    }
-                    self.store()?;
+            let frames = self.exchange.have().frames;
+            match self.step(link, &mut attempts, &mut evaluate).await? {
+                Ok(Did::All) => return Ok(()),
+                Ok(Did::Own) => {}
+                Ok(Did::Heard) => self.reached(link, &mut attempts),
+                Ok(Did::HeardAgain) => {
+                    self.reached(link, &mut attempts);
+                    // A server that repeats itself is not answered at the speed of the network.
+                    tokio::time::sleep(again).await;
+                    again = (2 * again).min(AGAIN_MAX);
                 }
                 Err(error @ LinkError::Status { .. }) => return Err(AgentEnd::Link(error)),
-                // The last answer only says that the last frame has arrived: a server that is gone
-                // does not miss it.
-                Err(_) if self.is_done() && pause >= LAST_PAUSE => return Ok(()),
-                Err(error) => {
-                    let next = error.pause(pause);
-                    if let Some(teller) = &mut self.teller {
-                        teller.lost(link.address(), next, &error);
+                Err(error) => match self.lost(link, &mut attempts, &error) {
+                    Then::Again(pause) => tokio::time::sleep(pause).await,
+                    Then::GiveUp(silent) => {
+                        return Err(gave_up(link.address(), silent, &error).into());
                     }
-                    outage.failed(next);
-                    if let Some(silent) = outage.lasts(self.give_up) {
-                        return Err(AgentEnd::GaveUp(GaveUp {
-                            address: link.address().to_owned(),
-                            silent,
-                            error: chain(&error),
-                        }));
+                    // The last answer only says that the last frame has arrived: a server that is
+                    // gone does not miss it.
+                    Then::Leave => {
+                        while self.evaluated(&mut evaluate).await? {
+                            self.store()?;
+                        }
+                        return Ok(());
                     }
-                    tokio::time::sleep(next).await;
-                    pause = (2 * pause).min(RETRY_MAX);
+                },
+            }
+            if self.exchange.have().frames > frames {
+                again = AGAIN;
+            }
+            self.store()?;
+        }
+    }
+
+    /// What is to be done next, or why the server gave no answer.
+    async fn step<F: Future<Output = Result<f64, String>>>(
+        &mut self,
+        link: &mut Link,
+        attempts: &mut Attempts,
+        evaluate: &mut impl FnMut(Query) -> F,
+    ) -> Result<Result<Did, LinkError>, AgentEnd> {
+        match self.exchange.want(self.now()) {
+            // With the last frame it may go on without its server.
+            Want::Done => Ok(Ok(match self.evaluated(evaluate).await? {
+                true => Did::Own,
+                false => Did::All,
+            })),
+            Want::Refused => Err(AgentEnd::Refused),
+            Want::Wait(until) => {
+                if let Some(teller) = &mut self.teller {
+                    teller.waits(self.shared.agreement(), self.exchange.have(), link.joined());
                 }
+                tokio::time::sleep(Duration::from_millis(until.since(self.now()).max(1))).await;
+                Ok(Ok(Did::Own))
+            }
+            Want::Work => {
+                self.work(evaluate).await?;
+                Ok(Ok(Did::Own))
+            }
+            Want::Ask(have) => {
+                let is_over = self.needs_no_server();
+                let is_lost = attempts.is_told();
+                let agreement = self.shared.agreement();
+                let asking = awaited::ask(link, &have, self.teller.as_mut(), agreement, is_lost);
+                match attempts.attempt(is_over, asking).await {
+                    Ok(asked) => self.heard(asked).map(Ok),
+                    Err(error) => Ok(Err(error)),
+                }
+            }
+            Want::Give(header) => {
+                let frame = self.answer(header)?;
+                let giving = link.give(header.round, header.agent, frame);
+                let given = attempts.attempt(self.needs_no_server(), giving).await;
+                Ok(given.map(|reply| {
+                    self.says_taken(header.round, reply);
+                    self.exchange.told(header.round, reply, self.now());
+                    Did::Heard
+                }))
             }
         }
     }
 
-    fn heard(&mut self, asked: Asked) -> Result<(), AgentEnd> {
+    /// The server has answered.
+    fn reached(&mut self, link: &Link, attempts: &mut Attempts) {
+        let silent = attempts.reached();
+        if let (Some(silent), Some(teller)) = (silent, &mut self.teller) {
+            teller.back(link.address(), silent);
+        }
+    }
+
+    /// The server has not answered: what follows.
+    fn lost(&mut self, link: &Link, attempts: &mut Attempts, error: &LinkError) -> Then {
+        let (then, silent) = attempts.failed(error, link.due());
+        if let (Then::Again(next), Some(silent), Some(teller)) = (then, silent, &mut self.teller) {
+            teller.lost(link.address(), silent, next, error);
+        }
+        then
+    }
+
+    /// Takes an answer.
+    fn heard(&mut self, asked: Asked) -> Result<Did, AgentEnd> {
         let (bytes, current, seal) = match asked {
             Asked::Frame {
                 bytes,
@@ -421,12 +477,15 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             } => (bytes, current, seal),
             Asked::Later { after_ms } => {
                 self.exchange.later(after_ms, self.now());
-                return Ok(());
+                return Ok(Did::Heard);
             }
             Asked::NotYou => return Err(AgentEnd::Refused),
             Asked::Fork | Asked::Unsealed => return Err(AgentEnd::Fork),
         };
-        self.enter(&bytes, current, seal).map(|_entered| ())
+        Ok(match self.enter(&bytes, current, seal)? {
+            true => Did::Heard,
+            false => Did::HeardAgain,
+        })
     }
 
     /// Takes a frame, from the server or from a journal: true if it was the next one, false if it
@@ -457,6 +516,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             return Err(error);
         }
         self.learned_is_stored = false;
+        self.says_late(header.round);
         let missed = heard == Heard::Missed;
         self.wrote(|| Step::Frame {
             round: header.round,

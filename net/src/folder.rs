@@ -19,6 +19,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -176,10 +177,24 @@ pub struct Found<K = ()> {
 /// A folder, and what in it never changes.
 pub struct Folder {
     path: PathBuf,
+    /// The lock, once it is taken.
+    held: OnceLock<File>,
     /// The server's keys.
     pub keys: Keys,
     /// The terms of the federation.
     pub terms: Terms,
+}
+
+/// The lock of a folder, from which what a death left behind is removed.
+fn locked(path: &Path) -> Result<File, FolderError> {
+    let Some(file) = lock_folder(path)? else {
+        return Err(FolderError::Busy {
+            path: path.to_owned(),
+        });
+    };
+    remove_leftovers(path)?;
+    remove_leftovers(&path.join("frames"))?;
+    Ok(file)
 }
 
 impl Folder {
@@ -198,18 +213,21 @@ impl Folder {
         let keys = Keys::open(path)?;
         Ok(Folder {
             path: path.to_owned(),
+            held: OnceLock::new(),
             keys,
             terms,
         })
     }
 
-    /// The folder of these terms, begun now if it is empty. Of the terms only the run may differ
-    /// from what the folder was begun with: it is drawn once, and the folder's own is used.
+    /// The folder of these terms, begun now if it is empty, and locked before anything of it is
+    /// written. Of the terms only the run may differ from what the folder was begun with: it is
+    /// drawn once, and the folder's own is used.
     ///
     /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other
-    /// terms.
+    /// terms, [`FolderError::Busy`] while another server runs in it.
     pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
         create_folders_privately(&path.join("frames"))?;
+        let held = locked(path)?;
         let file = path.join("terms.bin");
         if !file.exists() {
             write_privately(&file, &terms.to_stored()?)?;
@@ -218,7 +236,10 @@ impl Folder {
         if !path.join(OPEN_ROUND).exists() {
             Keys::begin(path)?;
         }
-        let folder = Folder::open(path)?;
+        let folder = Folder {
+            held: held.into(),
+            ..Folder::open(path)?
+        };
         let mut asked = terms;
         asked.agreement.deployment = folder.terms.agreement.deployment;
         folder
@@ -237,18 +258,15 @@ impl Folder {
         &self.path
     }
 
-    /// Takes the lock; it ends with the process.
+    /// Takes the lock, unless it is held already; it ends with this value.
     ///
     /// **Errors**: [`FolderError::Busy`].
-    pub fn lock(&self) -> Result<File, FolderError> {
-        let Some(file) = lock_folder(&self.path)? else {
-            return Err(FolderError::Busy {
-                path: self.path.clone(),
-            });
-        };
-        remove_leftovers(&self.path)?;
-        remove_leftovers(&self.path.join("frames"))?;
-        Ok(file)
+    pub fn lock(&self) -> Result<(), FolderError> {
+        if self.held.get().is_none() {
+            // Held by now in any case.
+            drop(self.held.set(locked(&self.path)?));
+        }
+        Ok(())
     }
 
     /// Writes down that nothing more may be released from this folder, and why.

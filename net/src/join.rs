@@ -18,11 +18,11 @@ use sordino_host::prior::PriorFile;
 
 pub use self::error::JoinError;
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
+use crate::agent::attempts::{Attempts, Then, gave_up};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
-use crate::agent::outage::Outage;
 use crate::agent::replay::AGENT;
-use crate::agent::{AgentEnd, Awaited, Best, GaveUp, HostAgent, Query};
+use crate::agent::{AgentEnd, Awaited, Best, HostAgent, Query};
 use crate::authority;
 use crate::data::{self, Before, Data, DataError};
 pub use crate::identity::Certified;
@@ -34,12 +34,9 @@ use crate::progress::note;
 use crate::shares;
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
-/// The longest pause while the server cannot be reached.
-const RETRY_MAX: Duration = Duration::from_secs(10);
-
-/// An agent that is over gives up when it would pause for this long: after some five seconds in
-/// all.
-const LAST_PAUSE: Duration = Duration::from_secs(2);
+/// After a failed request: this long at first, twice as long each time
+/// ([`attempts`](crate::agent::attempts)).
+const RETRY: Duration = Duration::from_millis(50);
 
 /// The longest that a question waits: less than the time for which a server keeps it, or a proxy a
 /// silent connection.
@@ -114,9 +111,7 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     let over = finished(joining)?;
     if let Some((joined, true)) = over {
         // It may have been killed before it wrote so.
-        counted(joining)?
-            .map_or(Ok(()), |mut count| beside(|| count.settle()))
-            .map_err(DataError::from)?;
+        settled(joining)?;
         return Ok(joined);
     }
     let identity = identity(joining)?;
@@ -129,7 +124,7 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     );
     // Nobody counts as joined who does not agree.
     let Some(terms) = terms(joining, &mut link, over.is_some()).await? else {
-        return gave_up(over);
+        return left(joining, over);
     };
     trusted(&terms, invitation)?;
     let count = counted(joining)?;
@@ -158,10 +153,16 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     done
 }
 
-/// What an agent did that needs its server no more, and did not reach it.
-fn gave_up(over: Option<(Joined, bool)>) -> Result<Joined, JoinError> {
-    over.map(|(joined, _)| joined)
-        .ok_or_else(|| LinkError::Silence.into())
+/// What an agent did that needs its server no more, and did not reach it. It gives nothing more.
+fn left(joining: &Joining, over: Option<(Joined, bool)>) -> Result<Joined, JoinError> {
+    let (joined, _) = over.ok_or(LinkError::Silence)?;
+    settled(joining)?;
+    Ok(joined)
+}
+
+/// Writes into the count of the agent's data that it gives nothing more.
+fn settled(joining: &Joining) -> Result<(), DataError> {
+    counted(joining)?.map_or(Ok(()), |mut count| Ok(beside(|| count.settle())?))
 }
 
 /// The count of the agent's data, if it has one.
@@ -310,64 +311,54 @@ fn seen(invitation: &Invitation, key: &str) -> String {
     }
 }
 
-/// Attempts to reach the server: for a few seconds if the agent is over, else as long as its owner
-/// waits.
-struct Attempts {
-    is_over: bool,
-    pause: Duration,
-    outage: Outage,
+/// Attempts to reach the server before the agent takes part, and what its owner is told of them.
+struct Reaching<'a> {
+    joining: &'a Joining,
+    attempts: Attempts,
 }
 
-impl Attempts {
-    fn new(is_over: bool) -> Self {
-        Attempts {
-            is_over,
-            pause: Duration::from_millis(50),
-            outage: Outage::told_at(Duration::ZERO),
+impl<'a> Reaching<'a> {
+    fn new(joining: &'a Joining) -> Self {
+        Reaching {
+            joining,
+            attempts: Attempts::new(RETRY, Duration::ZERO, joining.give_up),
         }
     }
 
     /// The server has answered.
-    fn reached(&mut self, invitation: &Invitation) {
-        if let Some(silent) = self.outage.ended() {
-            let address = invitation.address.clone();
-            Awaited::Back { address, silent }.tell(invitation.slot);
+    fn reached(&mut self) {
+        if let Some(silent) = self.attempts.reached() {
+            let address = self.joining.invitation.address.clone();
+            Awaited::Back { address, silent }.tell(self.joining.invitation.slot);
         }
     }
 
     /// Waits before the next attempt; false if there is to be none.
     ///
     /// **Errors**: what trying again will not change.
-    async fn again(&mut self, joining: &Joining, error: LinkError) -> Result<bool, JoinError> {
+    async fn again(&mut self, link: &Link, error: LinkError) -> Result<bool, JoinError> {
         if matches!(error, LinkError::Status { .. } | LinkError::Answer { .. }) {
             return Err(error.into());
         }
-        if self.is_over && self.pause >= LAST_PAUSE {
-            return Ok(false);
+        let invitation = &self.joining.invitation;
+        let (then, told) = self.attempts.failed(&error, link.due());
+        match then {
+            Then::Leave => Ok(false),
+            Then::GiveUp(silent) => Err(gave_up(&invitation.address, silent, &error).into()),
+            Then::Again(next) => {
+                if let Some(silent) = told {
+                    let awaited = Awaited::Server {
+                        address: invitation.address.clone(),
+                        silent,
+                        next,
+                        error: chain(&error),
+                    };
+                    awaited.tell(invitation.slot);
+                }
+                tokio::time::sleep(next).await;
+                Ok(true)
+            }
         }
-        let next = error.pause(self.pause);
-        let address = joining.invitation.address.clone();
-        let why = chain(&error);
-        if let Some(silent) = self.outage.failed(next) {
-            let awaited = Awaited::Server {
-                address: address.clone(),
-                silent,
-                next,
-                error: why.clone(),
-            };
-            awaited.tell(joining.invitation.slot);
-        }
-        if let Some(silent) = self.outage.lasts(joining.give_up) {
-            let error = why;
-            return Err(JoinError::GaveUp(GaveUp {
-                address,
-                silent,
-                error,
-            }));
-        }
-        tokio::time::sleep(next).await;
-        self.pause = (2 * self.pause).min(RETRY_MAX);
-        Ok(true)
     }
 }
 
@@ -380,16 +371,19 @@ async fn enrolled(
     is_over: bool,
 ) -> Result<bool, JoinError> {
     let invitation = &joining.invitation;
-    let mut attempts = Attempts::new(is_over);
-    while let Err(error) = link
-        .enrol_with(invitation.slot, invitation.token.as_ref(), masks)
-        .await
-    {
-        if !attempts.again(joining, error).await? {
-            return Ok(false);
+    let mut reaching = Reaching::new(joining);
+    loop {
+        let enrolling = link.enrol_with(invitation.slot, invitation.token.as_ref(), masks);
+        match reaching.attempts.attempt(is_over, enrolling).await {
+            Ok(()) => break,
+            Err(error) => {
+                if !reaching.again(link, error).await? {
+                    return Ok(false);
+                }
+            }
         }
     }
-    attempts.reached(invitation);
+    reaching.reached();
     Ok(true)
 }
 
@@ -516,18 +510,18 @@ async fn terms(
         Err(error) if !error.is_missing() => return Err(error.into()),
         Err(_missing) => {}
     }
-    let mut attempts = Attempts::new(is_over);
+    let mut reaching = Reaching::new(joining);
     let bytes = loop {
-        match link.terms().await {
+        match reaching.attempts.attempt(is_over, link.terms()).await {
             Ok(bytes) => break bytes,
             Err(error) => {
-                if !attempts.again(joining, error).await? {
+                if !reaching.again(link, error).await? {
                     return Ok(None);
                 }
             }
         }
     };
-    attempts.reached(invitation);
+    reaching.reached();
     let terms = Terms::from_bytes(&bytes, Some(&invitation.terms))?;
     write_privately(&path, &terms.to_stored()?)?;
     Ok(Some(terms))
@@ -611,7 +605,7 @@ async fn take_part<T: Number, P: Served<T>, F: Future<Output = Result<f64, Strin
     };
     let public = masks.as_ref().map(Masks::public);
     if kept.is_none() && !enrolled(joining, link, public.as_ref(), over.is_some()).await? {
-        return gave_up(over);
+        return left(joining, over);
     }
     let mut agent = kept.map_or_else(open, Ok)?;
     agent.mask(masks);

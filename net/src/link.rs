@@ -1,5 +1,6 @@
 //! An agent's connection to its server, made again when it breaks, and the four requests.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use sordino_core::federated::exchange::{Have, Reply, Seal};
 use sordino_core::federated::shares::PublicKey;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
 use crate::door::{CHAIN, JOINED, LATER, ROUND, SEAL, WAIT};
@@ -23,9 +25,15 @@ use crate::terms::TERMS_BYTES_MAX;
 use crate::tunnel;
 use sordino_host::hex::{from_hex, hex};
 use sordino_host::prior::BYTES_MAX as FILE_BYTES_MAX;
+use sordino_host::text::plain;
 
 /// For how long a connection, a handshake or an answer beyond the agreed wait is awaited.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Admissible times to come back, in milliseconds: nobody is asked at the speed of the network, or
+/// left alone for longer than an hour.
+const LATER_MS: RangeInclusive<u64> = 50..=3_600_000;
+/// The most bytes of a peer's reason that are repeated.
+const REASON_MAX: usize = 200;
 
 /// Why a request has no answer. All but [`LinkError::Status`] are worth trying again; an agent that
 /// is still joining also gives up at [`LinkError::Answer`].
@@ -62,7 +70,7 @@ pub enum LinkError {
     Status {
         /// The status: below 500, neither 408 nor 429.
         status: u16,
-        /// What the server says.
+        /// What the server says, as it may stand on a terminal.
         reason: String,
     },
 }
@@ -93,6 +101,8 @@ pub struct Link {
     wait: Duration,
     joined: Option<u32>,
     sender: Option<SendRequest<Full<Bytes>>>,
+    /// When the answer to the last request was due.
+    due: Instant,
 }
 
 impl Link {
@@ -108,6 +118,7 @@ impl Link {
             wait,
             joined: None,
             sender: None,
+            due: Instant::now(),
         }
     }
 
@@ -119,6 +130,12 @@ impl Link {
     /// Where the server is.
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// When the server should have answered the last request, if that failed: a connection is due at
+    /// once, and an answer at the end of the wait.
+    pub(crate) fn due(&self) -> Instant {
+        self.due.min(Instant::now())
     }
 
     /// How many agents have joined, as the server said last; it says so only where the terms make
@@ -161,6 +178,7 @@ impl Link {
         body: Bytes,
         body_max: usize,
     ) -> Result<Answered, LinkError> {
+        self.due = Instant::now();
         let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
             Some(sender) => sender,
             None => self.connect().await?,
@@ -194,6 +212,7 @@ impl Link {
                 body,
             })
         };
+        self.due = Instant::now() + self.wait;
         let answered = tokio::time::timeout(self.wait + PATIENCE, answering)
             .await
             .map_err(|_| LinkError::Silence)??;
@@ -328,7 +347,7 @@ impl Link {
                     seal: seal as Seal,
                 })
             }
-            StatusCode::NO_CONTENT | StatusCode::SERVICE_UNAVAILABLE => Ok(Asked::Later {
+            StatusCode::NO_CONTENT => Ok(Asked::Later {
                 after_ms: later(&answered),
             }),
             // Without a reason it is a key that is not known; a certificate is refused with one.
@@ -351,9 +370,6 @@ impl Link {
             StatusCode::CONFLICT => Ok(Reply::Already),
             StatusCode::GONE => Ok(Reply::Over),
             StatusCode::FORBIDDEN if answered.body.is_empty() => Ok(Reply::NotYou),
-            StatusCode::SERVICE_UNAVAILABLE => Ok(Reply::Later {
-                after_ms: later(&answered),
-            }),
             _ => Err(status(&answered)),
         }
     }
@@ -363,9 +379,11 @@ fn number(answered: &Answered, name: &hyper::header::HeaderName) -> Option<u64> 
     answered.headers.get(name)?.to_str().ok()?.parse().ok()
 }
 
-/// In how many milliseconds to come back; a second if the server does not say, an hour at most.
+/// In how many milliseconds to come back; a second if the server does not say.
 fn later(answered: &Answered) -> u64 {
-    number(answered, &LATER).unwrap_or(1000).min(3_600_000)
+    number(answered, &LATER)
+        .unwrap_or(1000)
+        .clamp(*LATER_MS.start(), *LATER_MS.end())
 }
 
 /// What a status says that is none of those which were hoped for.
@@ -377,8 +395,9 @@ pub(crate) fn status(answered: &Answered) -> LinkError {
             after_ms: later(answered),
         };
     }
-    let reason =
-        String::from_utf8_lossy(&answered.body[..answered.body.len().min(200)]).into_owned();
+    // The words of a stranger, for a terminal.
+    let begin = &answered.body[..answered.body.len().min(REASON_MAX)];
+    let reason = plain(&String::from_utf8_lossy(begin));
     LinkError::Status { status, reason }
 }
 
@@ -411,6 +430,44 @@ mod tests {
         }
         for code in [400, 403, 404, 409, 410, 413, 422] {
             assert!(matches!(said(code), LinkError::Status { status, .. } if status == code));
+        }
+    }
+
+    fn answered(later_ms: &'static str, body: &'static [u8]) -> Answered {
+        let headers = [(LATER, hyper::header::HeaderValue::from_static(later_ms))];
+        Answered {
+            status: StatusCode::BAD_REQUEST,
+            headers: HeaderMap::from_iter(headers),
+            body: Bytes::from_static(body),
+        }
+    }
+
+    /// A server could clear a site's screen, or write over the line before.
+    #[test]
+    fn the_words_of_a_server_do_nothing_to_a_terminal() {
+        let said = status(&answered(
+            "1",
+            b"no\r\x1b[2J\x1b]0;x\x07\xc2\x9b1m\xe2\x80\xae\xff",
+        ))
+        .to_string();
+        assert_eq!(
+            said,
+            "the server says 400: no\\u{d}\\u{1b}[2J\\u{1b}]0;x\\u{7}\\u{9b}1m\\u{202e}\u{fffd}"
+        );
+    }
+
+    /// 0 had an agent ask again, and write its file, at the speed of the network.
+    #[test]
+    fn a_time_to_come_back_is_neither_none_nor_for_ever() {
+        let cases = [
+            ("0", 50),
+            ("50", 50),
+            ("200", 200),
+            ("18446744073709551615", 3_600_000),
+            ("x", 1000),
+        ];
+        for (said, taken) in cases {
+            assert_eq!(later(&answered(said, b"")), taken, "{said}");
         }
     }
 }

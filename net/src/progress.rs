@@ -223,7 +223,7 @@ pub async fn tell(
     let mut told: Option<Last> = None;
     let mut held: u64 = 0;
     // Before the first announcement there is no round to tell of.
-    if status.changed().await.is_err() {
+    if status.wait_for(|now| !now.is_waiting).await.is_err() {
         return;
     }
     loop {

@@ -84,6 +84,8 @@ pub struct Rounds {
     deadline: Millis,
     /// No round was announced since this server started: whoever asks is told to come back.
     is_waiting: bool,
+    /// All rounds were over when this server started.
+    was_over: bool,
     /// Answers that a round needs to be released.
     needed: u32,
     /// Agents that have answered the open round: without those that nobody waits for.
@@ -117,9 +119,13 @@ impl Rounds {
             opened: Millis(0),
             deadline: Millis(0),
             is_waiting: false,
+            was_over: false,
             needed: 0,
             present: 0,
-            status: watch::Sender::new(Status::default()),
+            status: watch::Sender::new(Status {
+                is_waiting: true,
+                ..Status::default()
+            }),
         }
     }
 
@@ -201,15 +207,16 @@ impl Rounds {
         };
         self.exchange.begin(round, attempt, chain, period);
         (self.is_waiting, self.present) = (false, 0);
-        self.tell();
+        // All at once: nobody sees a round that is open and is not this one.
+        self.tell_with(|status| status.is_waiting = false);
         std::mem::take(&mut self.parked)
             .into_values()
             .try_for_each(|parked| self.ask(parked))
     }
 
-    /// Says that all rounds were over when this server started.
+    /// All rounds were over when this server started, which is said with the announcement.
     pub fn was_over(&mut self) {
-        self.status.send_modify(|status| status.was_over = true);
+        self.was_over = true;
     }
 
     /// Stops waiting for agents that were shut out, where a round may close early. They count as
@@ -539,6 +546,11 @@ impl Rounds {
     }
 
     fn tell(&mut self) {
+        self.tell_with(|_| {});
+    }
+
+    /// Tells how the round stands, with this change.
+    fn tell_with(&mut self, change: impl FnOnce(&mut Status)) {
         let round = self.exchange.round();
         let answered = self.exchange.answered();
         let now = self.now();
@@ -548,7 +560,10 @@ impl Rounds {
         };
         let open_for_ms = now.since(self.opened);
         let waiting = self.parked.len() as u32;
+        let was_over = self.was_over;
         self.status.send_modify(|status| {
+            status.was_over = was_over;
+            change(status);
             (status.round, status.answered, status.closes_in_ms) = (round, answered, closes_in_ms);
             (status.open_for_ms, status.waiting) = (open_for_ms, waiting);
         });

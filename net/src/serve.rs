@@ -84,11 +84,15 @@ async fn serve_in<T: Number, P: Served<T>>(
     serving: Serving,
 ) -> Result<(), ServeError> {
     let limits = Limits::default().within(Limits::default().handles())?;
-    let _lock = folder.lock()?;
+    folder.lock()?;
     folder.stopped()?;
     let found = folder.found::<Kept<T, P>>()?;
     let agreement = &folder.terms.agreement;
     let listener = listening(&serving.listen).await?;
+    let admin = match &serving.admin {
+        Some(address) => Some(listening(address).await?),
+        None => None,
+    };
     let mut leader = Leader::of(folder, &serving).await?;
     let trust = shares::trust(&agreement.protocol);
     let enrolment = Arc::new(Enrolment::open(folder.path())?.trusting(trust));
@@ -123,7 +127,7 @@ async fn serve_in<T: Number, P: Served<T>>(
     if let Some(leader) = leader.as_ref().filter(|leader| leader.has_asked(next.0)) {
         next.1 = leader.attempt(next.1);
     }
-    // Neither address nor ledger refuses any more.
+    // Neither of the addresses nor the ledger refuses any more.
     serving.welcome.iter().for_each(|line| progress::note(line));
     let spent = Spent::default();
     spent.tell(host.ledger().ledger(), Duration::ZERO);
@@ -147,8 +151,7 @@ async fn serve_in<T: Number, P: Served<T>>(
         folder: folder.path().to_owned(),
     };
     beside.spawn(watched.clone().keep());
-    if let Some(address) = &serving.admin {
-        let listener = listening(address).await?;
+    if let Some(listener) = admin {
         beside.spawn(admin::serve(listener, counts, watched.clone()));
     }
     // Dropped with this function: nothing answers that cannot release.

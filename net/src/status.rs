@@ -89,7 +89,7 @@ impl Standing {
             written_at: seconds(now),
             round: status.round,
             rounds: agreement.protocol.epochs(),
-            is_waiting: *status == Status::default(),
+            is_waiting: status.is_waiting,
             closes_at: seconds(now + Duration::from_millis(status.closes_in_ms)),
             agents: agreement.protocol.agents(),
             answered: status.answered,
@@ -213,15 +213,38 @@ impl Watched {
     }
 }
 
-/// Slots for people: ranges, and not too many of them.
-fn shown(slots: impl Iterator<Item = u32>) -> String {
+/// Slots in order as ranges, both ends included.
+fn ranges(slots: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for slot in slots {
         match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == slot => *last = slot,
+            Some((_, last)) if last.checked_add(1) == Some(slot) => *last = slot,
             _ => ranges.push((slot, slot)),
         }
     }
+    ranges
+}
+
+/// The slots below `agents` that are not among these, as ranges: as much work as there are known
+/// slots, however many agents are said to be.
+fn missing(known: &BTreeSet<u32>, agents: u32) -> Vec<(u32, u32)> {
+    let mut missing = Vec::new();
+    let mut next = 0;
+    for (first, last) in ranges(known.range(..agents).copied()) {
+        if next < first {
+            missing.push((next, first - 1));
+        }
+        // Below `agents`.
+        next = last + 1;
+    }
+    if next < agents {
+        missing.push((next, agents - 1));
+    }
+    missing
+}
+
+/// Slots for people, not too many ranges of them.
+fn shown(ranges: &[(u32, u32)]) -> String {
     let more = ranges.len().saturating_sub(NAMED_MAX);
     let named = ranges.iter().take(NAMED_MAX).map(|(first, last)| {
         if first == last {
@@ -248,7 +271,8 @@ impl fmt::Display for Standing {
             answered,
             ..
         } = self;
-        let left = spoken(1000 * self.closes_at.saturating_sub(seconds(SystemTime::now())));
+        let left = self.closes_at.saturating_sub(seconds(SystemTime::now()));
+        let left = spoken(left.saturating_mul(1000));
         match () {
             () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
             () if round == rounds => writeln!(
@@ -266,16 +290,16 @@ impl fmt::Display for Standing {
             f,
             "joined    {} of {agents}: {}",
             self.joined.len(),
-            shown(self.joined.iter().copied())
+            shown(&ranges(self.joined.iter().copied()))
         )?;
-        let missing =
-            (0..*agents).filter(|slot| !self.joined.contains(slot) && !self.revoked.contains(slot));
-        let missing = shown(missing);
+        let known = self.joined.union(&self.revoked).copied().collect();
+        let missing = shown(&missing(&known, *agents));
         if !missing.is_empty() {
             writeln!(f, "missing   {missing}")?;
         }
         if !self.revoked.is_empty() {
-            writeln!(f, "shut out  {}", shown(self.revoked.iter().copied()))?;
+            let revoked = ranges(self.revoked.iter().copied());
+            writeln!(f, "shut out  {}", shown(&revoked))?;
         }
         let most = self
             .epsilon_max
@@ -384,6 +408,26 @@ mod tests {
         };
         assert!(scattered.to_string().contains(" and 5 more"), "{scattered}");
         assert!(standing().page().contains("http-equiv=\"refresh\""));
+    }
+
+    /// What an address answers is a stranger's: 2³² agents took minutes, and a late end overflowed.
+    #[test]
+    fn a_standing_of_any_numbers_is_shown_at_once() {
+        let absurd = Standing {
+            closes_at: u64::MAX,
+            agents: u32::MAX,
+            joined: [0, 1, u32::MAX].into(),
+            revoked: [7].into(),
+            ..standing()
+        };
+        let said = absurd.to_string();
+        assert!(
+            said.contains("missing   2 to 6, 8 to 4294967294\n"),
+            "{said}"
+        );
+        assert_eq!(missing(&BTreeSet::new(), 0), []);
+        assert_eq!(missing(&(0..4).collect(), 4), []);
+        assert_eq!(missing(&[2].into(), 4), [(0, 1), (3, 3)]);
     }
 
     #[test]

@@ -70,14 +70,7 @@ impl CounterPlace {
         };
         create_folders_privately(folder).map_err(LedgerError::counter)?;
         let held = hold(&folder.join(format!("{id}.json.lock")))?;
-        let name = folder.join(format!("data-{}.lock", digest(data)));
-        let held_data = hold(&name).map_err(|error| match error {
-            LedgerError::Busy { path } => LedgerError::DataSetBusy {
-                data: data.to_owned(),
-                path,
-            },
-            other => other,
-        })?;
+        let held_data = hold(&lock_of(folder, data)).map_err(|error| busy(data, error))?;
         let mut counter = Counter::read(folder, id, ledger, data, another)?;
         counter._held = vec![held, held_data];
         counter.refuse_others()?;
@@ -106,6 +99,24 @@ impl CounterPlace {
         }
         Ok(Some(counter))
     }
+
+    /// Refuses data of which another ledger is open at this moment, whether it has charges or not.
+    /// Nothing is made, and nothing stays locked.
+    ///
+    /// **Errors**: [`LedgerError::DataSetBusy`], [`LedgerError::Counter`].
+    pub(super) fn is_free(&self, data: &str) -> Result<(), LedgerError> {
+        let CounterPlace::Folder(folder) = self else {
+            return Ok(());
+        };
+        let path = lock_of(folder, data);
+        let there = open_regular(&path, OpenOptions::new().write(true));
+        match there {
+            Ok(there) => lock(&there, &path).map_err(|error| busy(data, error)),
+            // Nobody has opened any.
+            Err(error) if error.is_missing() => Ok(()),
+            Err(error) => Err(LedgerError::counter(error)),
+        }
+    }
 }
 
 /// The path in an environment variable, if it is absolute.
@@ -113,6 +124,22 @@ fn absolute(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
+}
+
+/// The file whose lock a ledger of this data holds.
+fn lock_of(folder: &Path, data: &str) -> PathBuf {
+    folder.join(format!("data-{}.lock", digest(data)))
+}
+
+/// The refusal of data that another process has open.
+fn busy(data: &str, error: LedgerError) -> LedgerError {
+    match error {
+        LedgerError::Busy { path } => LedgerError::DataSetBusy {
+            data: data.to_owned(),
+            path,
+        },
+        other => other,
+    }
 }
 
 /// Takes the lock at `path`.

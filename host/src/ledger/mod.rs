@@ -292,14 +292,16 @@ impl Ledger {
         })
     }
 
-    /// Refuses what [`Ledger::open_secret`] would refuse of a new ledger. Nothing is made, so that
-    /// a program can refuse before it begins anything else.
+    /// Refuses what [`Ledger::open_secret`] would refuse of a new ledger at this path, whose folder
+    /// need not exist yet. Nothing is made, so that a program can refuse before it begins anything
+    /// else.
     ///
     /// **Errors**: [`LedgerError`].
-    pub fn may_begin(terms: &Terms, options: &Options) -> Result<(), LedgerError> {
+    pub fn may_begin(path: &Path, terms: &Terms, options: &Options) -> Result<(), LedgerError> {
         terms.check()?;
-        // It has no place yet.
-        may_begin(Path::new(""), terms, options)
+        may_begin(&place::planned(path)?, terms, options)?;
+        // Another ledger of the same data may have no charge yet.
+        options.counter.is_free(&terms.data)
     }
 
     /// Opens or begins a ledger of secret noise.

@@ -63,6 +63,27 @@ pub(super) fn resolved(path: &Path) -> Result<PathBuf, LedgerError> {
     }
 }
 
+/// The absolute path, links followed as far as there is anything: of a file whose folders may not
+/// exist yet.
+pub(super) fn planned(path: &Path) -> Result<PathBuf, LedgerError> {
+    let path = std::path::absolute(path).map_err(io_at(path))?;
+    for known in path.ancestors() {
+        match fs::canonicalize(known) {
+            Ok(found) => {
+                let rest = path.strip_prefix(known).unwrap_or(Path::new(""));
+                return Ok(if rest.as_os_str().is_empty() {
+                    found
+                } else {
+                    found.join(rest)
+                });
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_at(known)(error).into()),
+        }
+    }
+    Ok(path)
+}
+
 /// Whether a file is there and holds anything.
 pub(super) fn is_begun(path: &Path) -> Result<bool, LedgerError> {
     match fs::metadata(path) {

@@ -14,6 +14,15 @@ use super::place::{BYTES_MAX, is_begun, resolved};
 use super::{COMPLETED, Entry, LedgerError, Options, Terms, completion, may_begin, with_line};
 use crate::files::{may_be_made, read_bounded};
 
+/// What is seen; once more if the ledger contradicts its second count. Nothing is locked, and a
+/// program that charges between the two readings makes the ledger look older than it is.
+fn unless_it_grew<R>(mut see: impl FnMut() -> Result<R, LedgerError>) -> Result<R, LedgerError> {
+    match see() {
+        Err(LedgerError::RolledBack { .. }) => see(),
+        seen => seen,
+    }
+}
+
 /// A ledger as it would be opened.
 pub struct Preview {
     path: PathBuf,
@@ -28,6 +37,10 @@ impl Preview {
     ///
     /// **Errors**: as there, without those of locks.
     pub fn of(path: &Path, terms: &Terms, options: &Options) -> Result<Preview, LedgerError> {
+        unless_it_grew(|| Preview::seen(path, terms, options))
+    }
+
+    fn seen(path: &Path, terms: &Terms, options: &Options) -> Result<Preview, LedgerError> {
         terms.check()?;
         let path = resolved(path)?;
         if !is_begun(&path)? {
@@ -147,5 +160,30 @@ impl Preview {
     /// What a person should know about how it was found, in sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that charged twice between the two readings made a ledger look like an older copy.
+    #[test]
+    fn what_contradicts_itself_is_read_once_more() {
+        let older = || LedgerError::RolledBack {
+            path: PathBuf::from("ledger"),
+            found: 1,
+            known: 3,
+            seen: PathBuf::from("ledger"),
+            counter: PathBuf::from("counter"),
+        };
+        let mut readings = vec![Ok(3), Err(older())];
+        assert!(matches!(unless_it_grew(|| readings.pop().unwrap()), Ok(3)));
+        // One that is older stays so, and nothing else is read again.
+        let mut readings = vec![Ok(3), Err(older()), Err(older())];
+        assert!(unless_it_grew(|| readings.pop().unwrap()).is_err());
+        let mut readings = vec![Ok(3), Err(LedgerError::Broken)];
+        assert!(unless_it_grew(|| readings.pop().unwrap()).is_err());
+        assert_eq!(readings.len(), 1);
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::stop::Stop;
+use crate::watch::Watch;
 use crate::words::{Words, how, said};
 
 /// The end of the output that is kept: the score is its last line.
@@ -98,8 +99,8 @@ pub enum Errors {
     Quoted,
 }
 
-/// Runs a command in a process group of its own, which ends with it, and gives the last line of its
-/// standard output that is not empty.
+/// Runs a command in a process group of its own, which ends with it, and with our process, however
+/// that ends; gives the last line of its standard output that is not empty.
 ///
 /// The command stays unreaped until its group was killed: until then the system gives the group's
 /// number to nobody else. What leaves the group (`setsid`) is out of reach.
@@ -119,6 +120,15 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         .process_group(0)
         .spawn()
         .map_err(Failure::not_started)?;
+    let group = Pid::from_child(&child);
+    // It ends the group, at the latest when this function returns.
+    let _watch = match Watch::over(group) {
+        Ok(watch) => watch,
+        Err(error) => {
+            end(&mut child, group).map_err(Failure::not_started)?;
+            return Err(Failure::not_started(error));
+        }
+    };
     let start = Instant::now();
     if let Some(mut stdin) = child.stdin.take() {
         let input = job.input.to_owned();
@@ -130,7 +140,6 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         std::thread::spawn(move || drop(sender.send(tail(&mut stdout))));
     }
     let words = child.stderr.take().map(Words::of);
-    let group = Pid::from_child(&child);
     let ended = wait(group, start, job.time_max, stop);
     let text = match ended {
         // Descendants may hold the output open for a moment.
@@ -358,5 +367,45 @@ mod tests {
         assert_eq!(run(&job, &stop), Err(Failure::Interrupted));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "clean\n");
         std::fs::remove_file(&file).unwrap();
+    }
+
+    /// A process that is killed runs no destructor: its command trained on without it.
+    #[test]
+    fn a_command_ends_with_a_process_that_is_killed() {
+        const FOLDER: &str = "SORDINO_TEST_COMMAND_KILLED";
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let folder = std::path::Path::new(&folder);
+            let [begun, late] = ["begun", "late"].map(|name| folder.join(name));
+            let command = format!(
+                "touch {}; sleep 2; touch {}",
+                begun.display(),
+                late.display()
+            );
+            std::thread::spawn(move || run_for(&command, GRACE * 10));
+            while !begun.exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // It was begun before it is watched.
+            std::thread::sleep(Duration::from_millis(200));
+            rustix::process::kill_process(rustix::process::getpid(), Signal::KILL).unwrap();
+        }
+        let name = format!("sordino-command-killed-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let name = "tune::command::tests::a_command_ends_with_a_process_that_is_killed";
+        let ended = Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact"])
+            .env(FOLDER, &folder)
+            .output()
+            .unwrap()
+            .status;
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&ended),
+            Some(9)
+        );
+        std::thread::sleep(Duration::from_millis(2500));
+        assert!(folder.join("begun").exists());
+        assert!(!folder.join("late").exists(), "it lives on");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -40,12 +40,12 @@ impl Stop {
     }
 
     /// The same for a program that goes on after `most` requests, and ends on the spot at the next;
-    /// `told` is told the number of each.
+    /// `told` is told of each, on the thread that hears them.
     ///
     /// **Errors**: those of the system.
     pub fn on_signals_telling(
         most: u32,
-        told: impl Fn(u32) + Send + 'static,
+        told: impl Fn(&Stop) + Send + 'static,
     ) -> io::Result<Arc<Stop>> {
         let mut signals = SigSet::empty();
         let ignored = ignored();
@@ -74,7 +74,7 @@ impl Stop {
                     if wished.wishes() > most {
                         std::process::exit(BY_SIGNAL + signal as i32);
                     }
-                    told(wished.wishes());
+                    told(&wished);
                 }
             })?;
         Ok(stop)
@@ -89,14 +89,23 @@ impl Stop {
         }
     }
 
+    /// What people call the signal that came first: Ctrl-C, or its name. None if no signal did.
+    pub fn signal(&self) -> Option<&'static str> {
+        match Signal::try_from(self.signal.load(Ordering::Relaxed)).ok()? {
+            Signal::SIGINT => Some("Ctrl-C"),
+            signal => Some(signal.as_str()),
+        }
+    }
+
     /// Requests a stop.
     pub fn wish(&self) {
-        self.wishes.fetch_add(1, Ordering::Relaxed);
+        // Whoever sees the request sees the signal that came with it.
+        self.wishes.fetch_add(1, Ordering::Release);
     }
 
     /// Number of requests so far: at 1 commands are asked to end, from 2 on they are killed.
     pub fn wishes(&self) -> u32 {
-        self.wishes.load(Ordering::Relaxed)
+        self.wishes.load(Ordering::Acquire)
     }
 }
 
@@ -107,4 +116,22 @@ fn ignored() -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
         .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_signal_has_a_name_and_an_exit_code() {
+        let by = |signal: i32| {
+            let stop = Stop::default();
+            stop.signal.store(signal, Ordering::Relaxed);
+            (stop.signal(), stop.exit_code())
+        };
+        assert_eq!(by(Signal::SIGINT as i32), (Some("Ctrl-C"), 130));
+        assert_eq!(by(Signal::SIGTERM as i32), (Some("SIGTERM"), 143));
+        assert_eq!(by(Signal::SIGHUP as i32), (Some("SIGHUP"), 129));
+        assert_eq!(by(0), (None, 1), "no signal");
+    }
 }

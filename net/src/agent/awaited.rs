@@ -7,13 +7,15 @@ use sordino_core::federated::exchange::{Agreement, Have};
 use sordino_experiment::text::chain;
 use tokio::time::Instant;
 
-use super::outage::Outage;
 use crate::link::{Link, LinkError};
 use crate::progress::{event, note, spoken};
 use crate::rounds::Asked;
 
 /// What an agent waits for is told when it has waited this long.
 pub(super) const TOLD_AFTER: Duration = Duration::from_secs(2);
+
+/// That another number of agents has joined is told no more often than this.
+const JOINED_AGAIN: Duration = Duration::from_secs(5);
 
 /// The first question to a server that did not answer waits no longer than this.
 const BACK_SOON: Duration = Duration::from_secs(1);
@@ -28,7 +30,7 @@ pub enum Awaited {
         /// For how long it has not answered.
         silent: Duration,
         /// The pause before the next attempt; later ones grow to ten seconds, or to what the server
-        /// says.
+        /// asks for.
         next: Duration,
         /// Why it does not answer.
         error: String,
@@ -100,8 +102,8 @@ impl fmt::Display for Awaited {
                 error,
             } => write!(
                 f,
-                "waiting for the server at {address}, which has not answered for {}; next attempt in {}, then at least every \
-                 10 s: {error}",
+                "waiting for the server at {address}, which has not answered for {}; next attempt in {}, later ones every 10 s, or \
+                 as the server asks: {error}",
                 time(silent),
                 time(next)
             ),
@@ -215,15 +217,25 @@ impl Awaited {
             _ => false,
         }
     }
+
+    /// Whether it is the same wait, for another number of agents that have joined.
+    fn is_as_but_joined(&self, other: &Awaited) -> bool {
+        match (self, other) {
+            (Awaited::Begin { .. }, Awaited::Begin { .. }) => true,
+            (Awaited::Agents { round, .. }, Awaited::Agents { round: before, .. }) => {
+                round == before
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Tells each wait once.
 pub(super) struct Teller {
     tell: Box<dyn FnMut(Awaited) + Send>,
-    told: Option<Awaited>,
+    told: Option<(Awaited, Instant)>,
     /// When the frame of the round was heard: the round was open by then.
     opened: Instant,
-    outage: Outage,
 }
 
 impl Teller {
@@ -233,7 +245,6 @@ impl Teller {
             tell,
             told: None,
             opened: Instant::now(),
-            outage: Outage::told_at(TOLD_AFTER),
         }
     }
 
@@ -252,10 +263,14 @@ impl Teller {
         (self.tell)(said);
     }
 
-    /// Tells what is awaited, unless it was told last.
+    /// Tells what is awaited, unless it was told last. A server that says another number of agents
+    /// at every question fills no log.
     pub(super) fn tell(&mut self, awaited: Awaited) {
-        if !self.told.as_ref().is_some_and(|told| told.is_as(&awaited)) {
-            self.told = Some(awaited.clone());
+        let is_told = self.told.as_ref().is_some_and(|(told, at)| {
+            told.is_as(&awaited) || (told.is_as_but_joined(&awaited) && at.elapsed() < JOINED_AGAIN)
+        });
+        if !is_told {
+            self.told = Some((awaited.clone(), Instant::now()));
             (self.tell)(awaited);
         }
     }
@@ -284,32 +299,34 @@ impl Teller {
         });
     }
 
-    /// The server did not answer: tells so, if it is time to.
-    pub(super) fn lost(&mut self, address: &str, next: Duration, error: &LinkError) {
-        if let Some(silent) = self.outage.failed(next) {
-            self.told = None;
-            self.say(Awaited::Server {
-                address: address.to_owned(),
-                silent,
-                next,
-                error: chain(error),
-            });
-        }
+    /// Tells that the server has not answered for some time.
+    pub(super) fn lost(
+        &mut self,
+        address: &str,
+        silent: Duration,
+        next: Duration,
+        error: &LinkError,
+    ) {
+        self.told = None;
+        self.say(Awaited::Server {
+            address: address.to_owned(),
+            silent,
+            next,
+            error: chain(error),
+        });
     }
 
-    /// The server has answered: tells so, if it was told that it did not.
-    pub(super) fn reached(&mut self, address: &str) {
-        if let Some(silent) = self.outage.ended() {
-            self.say(Awaited::Back {
-                address: address.to_owned(),
-                silent,
-            });
-        }
+    /// Tells that the server answers again.
+    pub(super) fn back(&mut self, address: &str, silent: Duration) {
+        self.say(Awaited::Back {
+            address: address.to_owned(),
+            silent,
+        });
     }
 }
 
 /// Asks for the frame after those that the agent has, and tells what is awaited if there is no
-/// answer soon.
+/// answer soon. If it was told that the server `is_lost`, the question does not wait for long.
 ///
 /// **Errors**: [`LinkError`].
 pub(super) async fn ask(
@@ -317,12 +334,10 @@ pub(super) async fn ask(
     have: &Have,
     teller: Option<&mut Teller>,
     agreement: &Agreement,
+    is_lost: bool,
 ) -> Result<Asked, LinkError> {
     let joined = link.joined();
     // Who was told that the server is gone is told soon that it is back.
-    let is_lost = teller
-        .as_ref()
-        .is_some_and(|teller| teller.outage.is_told());
     let wait = if is_lost { BACK_SOON } else { Duration::MAX };
     let mut asking = std::pin::pin!(link.ask_for(have, wait));
     match tokio::time::timeout(TOLD_AFTER, &mut asking).await {
@@ -342,8 +357,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn each_wait_is_told_once_until_it_is_another() {
+    #[tokio::test(start_paused = true)]
+    async fn each_wait_is_told_once_until_it_is_another() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let list = heard.clone();
         let mut teller = Teller::new(Box::new(move |awaited| {
@@ -360,22 +375,26 @@ mod tests {
             round: 1,
             closes: Duration::from_secs(90),
         };
-        for awaited in [agents(1), agents(1), agents(2), agents(2)] {
+        for awaited in [agents(1), agents(1)] {
             teller.tell(awaited);
         }
+        // A server that says another number each time.
+        for _ in 0..10 {
+            teller.tell(agents(2));
+            teller.tell(agents(1));
+        }
+        tokio::time::advance(JOINED_AGAIN).await;
+        teller.tell(agents(2));
+        teller.tell(agents(2));
         let address = "wards.example:8443";
-        let pause = Duration::from_secs;
-        teller.lost(address, pause(1), &LinkError::Silence);
-        teller.reached(address);
-        teller.lost(address, pause(2), &LinkError::Silence);
-        teller.lost(address, pause(4), &LinkError::Silence);
-        teller.reached(address);
-        teller.reached(address);
+        let seconds = Duration::from_secs;
+        teller.lost(address, seconds(45), seconds(600), &LinkError::Silence);
+        teller.back(address, seconds(50));
         for awaited in [agents(2), later.clone(), later] {
             teller.tell(awaited);
         }
-        let lost = "waiting for the server at wards.example:8443, which has not answered for 0 s; next attempt in 2 s, then \
-                    at least every 10 s: no answer in time";
+        let lost = "waiting for the server at wards.example:8443, which has not answered for 45 s; next attempt in 10 min, \
+                    later ones every 10 s, or as the server asks: no answer in time";
         let answers = "waiting for answers of other agents; round 1 closes in 10 min at the latest";
         assert_eq!(
             *heard.lock().unwrap(),
@@ -383,7 +402,7 @@ mod tests {
                 "waiting for other agents: 1 of 2 have joined; round 1 closes in 10 min at the latest",
                 answers,
                 lost,
-                "the server at wards.example:8443 answers again, after 0 s",
+                "the server at wards.example:8443 answers again, after 50 s",
                 answers,
                 "waiting for the deadline of round 2, in 90 s at the latest",
             ]

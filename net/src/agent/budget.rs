@@ -1,5 +1,6 @@
 //! The ε that an agent accepts, whatever the terms admit.
 
+use sordino_core::federated::exchange::Reply;
 use sordino_core::privacy::budget::BudgetError;
 
 use super::{AgentEnd, Awaited, HostAgent};
@@ -21,9 +22,20 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         }
     }
 
-    /// Tells that a contribution arrived when its round was over.
+    /// Remembers whether a contribution arrived when its round was over. A server that was started
+    /// again says so of an attempt that is over, and takes the same contribution to the next one.
+    pub(super) fn says_taken(&mut self, round: u32, reply: Reply) {
+        match reply {
+            Reply::Over if self.given.contains(&round) => self.late = Some(round),
+            Reply::Taken | Reply::Already => self.late = None,
+            _ => {}
+        }
+    }
+
+    /// With the frame of this round the one before is over: tells if its contribution was not taken.
     pub(super) fn says_late(&mut self, round: u32) {
-        if let (true, Some(teller)) = (self.given.contains(&round), &mut self.teller) {
+        let late = self.late.take().filter(|late| *late < round);
+        if let (Some(round), Some(teller)) = (late, &mut self.teller) {
             teller.say(Awaited::Late { round });
         }
     }

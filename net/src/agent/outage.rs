@@ -1,19 +1,19 @@
-//! A server that cannot be reached: since when, when its agent's owner is told of it, and when the
-//! agent gives up.
+//! A server that cannot be reached: since when, and when its agent's owner is told of it.
 //!
 //! It is told at first, after a minute, and then whenever it has lasted twice as long, at least once
-//! a day.
+//! a day. An outage that follows another one soon is told after a pause, which is a minute at first,
+//! twice as long each time, and an hour at most: a server that comes and goes fills no log.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::progress::spoken;
-
 /// After how long an outage is told a second time.
 const TOLD_AGAIN: Duration = Duration::from_secs(60);
 /// The longest time in which nothing is said of an outage that lasts.
 const SILENT_MAX: Duration = Duration::from_secs(86_400);
+/// The longest time in which no further outage of a server that comes and goes is told.
+const QUIET_MAX: Duration = Duration::from_secs(3600);
 
 /// What is known of a server that does not answer.
 #[derive(Debug)]
@@ -24,21 +24,8 @@ pub(crate) struct Outage {
     told: bool,
     /// How long it has lasted when it is told next.
     due: Duration,
-}
-
-/// The server has been away for longer than its agent's owner waits for it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the server at {address} has not answered for {}, as long as --give-up-after says: {error}; nothing is lost, the same command goes on",
-    spoken(.silent.as_millis() as u64)
-)]
-pub struct GaveUp {
-    /// Where the server should be.
-    pub address: String,
-    /// How long it did not answer.
-    pub silent: Duration,
-    /// Why it did not.
-    pub error: String,
+    /// When an outage was last told for the first time, and how long none is from then on.
+    quiet: Option<(Instant, Duration)>,
 }
 
 impl Outage {
@@ -49,13 +36,14 @@ impl Outage {
             since: None,
             told: false,
             due: Duration::ZERO,
+            quiet: None,
         }
     }
 
-    /// An attempt failed, and the next one comes after this pause: for how long none succeeded, if
-    /// that is to be told now.
-    pub(crate) fn failed(&mut self, next: Duration) -> Option<Duration> {
-        let silent = self.since.get_or_insert_with(Instant::now).elapsed();
+    /// An attempt failed whose answer was due at `due`, and the next one comes after this pause: for
+    /// how long there was no answer, if that is to be told now.
+    pub(crate) fn failed(&mut self, due: Instant, next: Duration) -> Option<Duration> {
+        let silent = self.since.get_or_insert(due).elapsed();
         self.is_due(silent, next).then_some(silent)
     }
 
@@ -63,9 +51,24 @@ impl Outage {
         if (!self.told && next < self.told_at) || silent < self.due {
             return false;
         }
+        if !self.told && self.is_quiet() {
+            return false;
+        }
         self.told = true;
         self.due = (silent + silent.min(SILENT_MAX)).max(TOLD_AGAIN);
         true
+    }
+
+    /// Whether the last outage was told so recently that another one is not told yet. If not, how
+    /// long the next ones are not is settled.
+    fn is_quiet(&mut self) -> bool {
+        let pause = match self.quiet {
+            Some((at, pause)) if at.elapsed() < pause => return true,
+            Some((at, pause)) if at.elapsed() < 2 * pause => (2 * pause).min(QUIET_MAX),
+            _ => TOLD_AGAIN,
+        };
+        self.quiet = Some((Instant::now(), pause));
+        false
     }
 
     /// Whether it was told, and the server has not answered since.
@@ -73,16 +76,16 @@ impl Outage {
         self.told
     }
 
-    /// For how long nothing was heard, if that is at least as long as an owner waits.
-    pub(crate) fn lasts(&self, give_up: Option<Duration>) -> Option<Duration> {
-        let silent = self.since?.elapsed();
-        (silent >= give_up?).then_some(silent)
+    /// For how long the server has not answered; nothing if it has.
+    pub(crate) fn silent(&self) -> Option<Duration> {
+        self.since.map(|since| since.elapsed())
     }
 
     /// The server has answered: for how long it had not, if that was told.
     pub(crate) fn ended(&mut self) -> Option<Duration> {
-        let told_at = self.told_at;
-        let Outage { since, told, .. } = std::mem::replace(self, Outage::told_at(told_at));
+        self.due = Duration::ZERO;
+        let since = self.since.take();
+        let told = std::mem::take(&mut self.told);
         since.filter(|_| told).map(|since| since.elapsed())
     }
 }
@@ -120,17 +123,44 @@ mod tests {
         assert!(long.len() < 25, "{long:?}");
     }
 
-    #[test]
-    fn what_was_told_is_taken_back_and_an_owner_s_patience_ends() {
+    #[tokio::test(start_paused = true)]
+    async fn what_was_told_is_taken_back() {
         let mut outage = Outage::told_at(Duration::from_secs(2));
-        assert_eq!(outage.lasts(Some(Duration::ZERO)), None, "it has answered");
-        assert_eq!(outage.failed(Duration::from_secs(1)), None);
+        assert_eq!(outage.silent(), None, "it has answered");
+        assert_eq!(outage.failed(Instant::now(), Duration::from_secs(1)), None);
         assert_eq!(outage.ended(), None, "nobody was told");
-        assert!(outage.failed(Duration::from_secs(2)).is_some());
-        assert_eq!(outage.lasts(None), None, "nobody set an end");
-        assert!(outage.lasts(Some(Duration::ZERO)).is_some());
-        assert_eq!(outage.lasts(Some(Duration::from_secs(3600))), None);
-        assert!(outage.ended().is_some());
+        // The attempt took its time, and the server was silent for all of it.
+        let due = Instant::now();
+        tokio::time::advance(Duration::from_secs(45)).await;
+        let silent = Some(Duration::from_secs(45));
+        assert_eq!(outage.failed(due, Duration::from_secs(2)), silent);
+        assert_eq!(outage.silent(), silent);
+        assert_eq!(outage.ended(), silent);
         assert_eq!(outage.ended(), None, "once");
+    }
+
+    /// Two lines each time that a server went away: one that comes and goes every ten seconds filled
+    /// a log.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_comes_and_goes_is_told_of_less_and_less() {
+        let mut outage = Outage::told_at(Duration::ZERO);
+        let start = Instant::now();
+        let mut told = Vec::new();
+        for _ in 0..2000 {
+            let silent = outage.failed(Instant::now(), Duration::from_secs(1));
+            told.extend(silent.map(|_| start.elapsed().as_secs()));
+            tokio::time::advance(Duration::from_secs(10)).await;
+            assert_eq!(outage.ended().is_some(), silent.is_some());
+        }
+        assert_eq!(
+            told,
+            [0, 60, 180, 420, 900, 1860, 3780, 7380, 10980, 14580, 18180]
+        );
+        // After a long time of peace it begins again.
+        tokio::time::advance(2 * QUIET_MAX).await;
+        assert!(outage.failed(Instant::now(), Duration::ZERO).is_some());
+        outage.ended();
+        tokio::time::advance(TOLD_AGAIN).await;
+        assert!(outage.failed(Instant::now(), Duration::ZERO).is_some());
     }
 }

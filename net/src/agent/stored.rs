@@ -170,7 +170,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     }
 
     /// Makes everything durable that a restart needs: the journal first, then the file that counts
-    /// its lines.
+    /// its lines. What is durable already is not written again: a server that says nothing new costs
+    /// no write.
     pub(super) fn store(&mut self) -> Result<(), AgentEnd> {
         let used = 2 * self.standing().observations as usize;
         let (Some(path), Some(journal)) = (&self.file, &mut self.journal) else {
@@ -196,6 +197,9 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         })?;
         let mut bytes = stored::with_version(NAME, &body);
         let sum = Sha256::digest(&bytes);
+        if self.learned_is_stored && self.stored == Some(sum.into()) {
+            return Ok(());
+        }
         bytes.extend_from_slice(&sum);
         let learned = if self.learned_is_stored {
             None
@@ -207,6 +211,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             write_privately(path, &bytes)?;
             Ok(learned.is_none_or(|learned| is_stored(&learned, &path.with_file_name(PRIOR))))
         })?;
+        self.stored = Some(sum.into());
         Ok(())
     }
 

@@ -1,10 +1,9 @@
 //! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they
 //! use.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::SystemTime;
 
 use sordino_experiment::command_line::chosen::{one_method, scenario_text};
@@ -13,11 +12,10 @@ use sordino_experiment::scenario::{Method, Scenario};
 use sordino_experiment::text::chain;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::authority;
 use crate::identity::Certified;
-use crate::progress::{event, note};
+use crate::progress::note;
 pub use sordino_experiment::command_line::number::duration;
 
 /// A federated scenario by its name or file, reduced to the one method that is asked for, and that
@@ -118,47 +116,6 @@ pub fn wait<R>(work: impl Future<Output = R>) -> Result<R, CliError> {
     // A thread that draws noise is not waited for.
     runtime.shutdown_background();
     Ok(done)
-}
-
-/// The exit code after Ctrl-C, as shells have it: 128 and the number of the signal.
-const INTERRUPTED: u8 = 130;
-
-/// Waits for somebody to stop the process: by what, and its exit code.
-async fn stopped() -> Result<(&'static str, ExitCode), CliError> {
-    let mut terminated = signal(SignalKind::terminate()).map_err(CliError::failure)?;
-    tokio::select! {
-        _ = terminated.recv() => Ok(("SIGTERM", ExitCode::SUCCESS)),
-        heard = tokio::signal::ctrl_c() => {
-            heard.map_err(CliError::failure)?;
-            Ok(("Ctrl-C", ExitCode::from(INTERRUPTED)))
-        }
-    }
-}
-
-/// Waits for this to end, or for somebody to stop the process. Then it says so, with what is `kept`
-/// and how to go on, and the exit code is 130 after Ctrl-C, and 0 after SIGTERM, which is how
-/// systemd and containers end a process; the first process of a container gets it only if it asks
-/// for it.
-///
-/// **Errors**: the system lets nobody wait.
-pub fn wait_or_stop<R>(
-    work: impl Future<Output = R>,
-    kept: &str,
-) -> Result<ControlFlow<ExitCode, R>, CliError> {
-    let ended = wait(async {
-        tokio::select! {
-            // Signals are heard before the work says anything.
-            biased;
-            stopped = stopped() => stopped.map(ControlFlow::Break),
-            done = work => Ok::<_, CliError>(ControlFlow::Continue(done)),
-        }
-    })??;
-    let (stopped, code) = match ended {
-        ControlFlow::Continue(done) => return Ok(ControlFlow::Continue(done)),
-        ControlFlow::Break(stopped) => stopped,
-    };
-    event("stopped", &format!("stopped by {stopped}; {kept}"), []);
-    Ok(ControlFlow::Break(code))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use sordino_host::hex::from_hex;
 use sordino_host::prior::PriorFile;
 use sordino_host::signature::Fingerprint;
 
-use super::common;
+use super::signals::{Ends, Signals};
 use crate::folder::PRIOR;
 use crate::identity::Identity;
 use crate::join::WAIT_MAX;
@@ -93,12 +93,13 @@ pub fn address(host: &str, run: u64, key: &Fingerprint) -> String {
 
 /// Fetches the file, checks it and its signature, and writes it.
 pub fn execute(arguments: &Fetch) -> Result<ExitCode, CliError> {
+    let signals = Signals::of(Ends::Unfinished, || "nothing was written".to_owned())?;
     let Address { host, run, pins } = parsed(&arguments.url).map_err(CliError::input)?;
     let tls = Identity::generate()
         .and_then(|stranger| stranger.client(&pins))
         .map_err(CliError::failure)?;
     let fetching = async { Link::new(&host, run, tls, WAIT_MAX).file().await };
-    let bytes = match common::wait_or_stop(fetching, "nothing was written")? {
+    let bytes = match signals.or_done(fetching)? {
         ControlFlow::Continue(bytes) => bytes,
         ControlFlow::Break(code) => return Ok(code),
     };

@@ -12,7 +12,9 @@ use sordino_experiment::progress::log::Log;
 use sordino_host::ledger::CounterPlace;
 
 use super::common;
+use super::signals::{Ends, Signals};
 use crate::help::serve::{Helping, serve};
+use crate::progress::done;
 
 /// Arguments of `help-serve`.
 #[derive(Clone, Debug, Args)]
@@ -52,6 +54,15 @@ pub struct HelpServe {
 /// Helps until every release was answered, and for a while longer.
 pub fn execute(arguments: &HelpServe) -> Result<ExitCode, CliError> {
     arguments.log.begin();
+    let folder = arguments.folder.clone();
+    let signals = Signals::of(Ends::Well, move || {
+        if folder.exists() {
+            let path = folder.display();
+            format!("{path} has every answer and its charge: the same command goes on")
+        } else {
+            "nothing was begun".to_owned()
+        }
+    })?;
     let epsilon_max = arguments.max_epsilon;
     if epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
         return Err(CliError::input(
@@ -76,12 +87,13 @@ pub fn execute(arguments: &HelpServe) -> Result<ExitCode, CliError> {
         delay,
         linger,
     };
-    let path = arguments.folder.display();
-    let kept = format!("{path} has every answer and its charge: the same command goes on");
-    match common::wait_or_stop(serve(&arguments.folder, helping), &kept)? {
+    match signals.or_done(serve(&arguments.folder, helping))? {
         ControlFlow::Continue(ended) => ended.map_err(CliError::failure)?,
         ControlFlow::Break(code) => return Ok(code),
     }
-    print(&format!("done; sordino replay {path} checks it\n"))?;
+    let path = arguments.folder.display();
+    let last = format!("done; sordino replay {path} checks it\n");
+    print(&last)?;
+    done(&last, &arguments.folder);
     Ok(ExitCode::SUCCESS)
 }

@@ -3,11 +3,12 @@
 use std::io::{IsTerminal, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus, Stdio};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use rustix::process::{Pid, Signal, kill_process_group};
 use sordino_engine::federated::export::Language;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
@@ -16,16 +17,20 @@ use sordino_experiment::text::significant;
 use sordino_host::files::{read_text, write_privately};
 use sordino_host::ledger::contributions::Contributions;
 use sordino_host::space::{Point, environment};
-use tokio::io::AsyncWriteExt;
+use sordino_host::text::plain;
+use sordino_host::tune::command::{Errors, Failure, Job, run};
+use sordino_host::tune::stop::Stop;
 
 use super::common;
+use super::signals::{Ends, Signals};
+use crate::agent::replay::AGENT;
 use crate::agent::{Best, Query};
 use crate::asked::Asked;
 use crate::data::{self, Data};
 use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
 use crate::join::{Joining, WAIT_MAX, fetched, join, trusted};
-use crate::progress::note;
+use crate::progress::{done, note};
 use crate::provision;
 use crate::shares::MaskKey;
 
@@ -92,7 +97,8 @@ pub struct Join {
     #[arg(long, value_name = "TIME", value_parser = common::duration)]
     time_limit: Option<Duration>,
     /// End when the server has not answered for this long, with exit code 1; the same command goes
-    /// on [default: none, it is tried again for ever]
+    /// on. A server that says "later" (503) has not answered [default: none, it is tried again for
+    /// ever]
     #[arg(long, value_name = "TIME", value_parser = common::duration)]
     give_up_after: Option<Duration>,
     /// Progress on standard error: lines for people, or JSON objects
@@ -141,6 +147,8 @@ pub fn execute(arguments: &Join) -> Result<ExitCode, CliError> {
             invitation.deployment, invitation.slot
         ))
     });
+    let begun = folder.clone();
+    let signals = Signals::of(Ends::Unfinished, move || kept(&begun))?;
     let certified = common::certified(arguments.certificate.as_ref(), arguments.key.as_ref());
     let show = arguments.show_values;
     let epsilon_max = arguments.max_epsilon;
@@ -162,12 +170,8 @@ pub fn execute(arguments: &Join) -> Result<ExitCode, CliError> {
         wait,
         give_up: arguments.give_up_after,
     };
-    let kept = format!(
-        "{} has what was measured: the same command goes on",
-        joining.folder.display()
-    );
     let joined = join(&joining, |query| measure(arguments, query));
-    let joined = match common::wait_or_stop(joined, &kept)? {
+    let joined = match signals.or_done(joined)? {
         ControlFlow::Continue(joined) => joined,
         ControlFlow::Break(code) => return Ok(code),
     };
@@ -198,14 +202,26 @@ pub fn execute(arguments: &Join) -> Result<ExitCode, CliError> {
             path.display()
         );
     }
-    print(&format!(
+    let last = format!(
         "agent {}: {} points measured, {} rounds contributed to, chain {}\n{told}",
         joined.agent,
         joined.observations,
         joined.given.len(),
         joined.chain
-    ))?;
+    );
+    print(&last)?;
+    done(&last, &joining.folder);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is kept of an agent that is stopped, and how to go on.
+fn kept(folder: &Path) -> String {
+    if folder.join(AGENT).exists() {
+        let folder = folder.display();
+        format!("{folder} has what was measured: the same command goes on")
+    } else {
+        "nothing was measured yet: the same command begins again".to_owned()
+    }
 }
 
 /// The data of these arguments, and where what it gave is counted.
@@ -272,8 +288,8 @@ enum TermsFormat {
 /// token is shown.
 pub fn terms(arguments: &Terms) -> Result<ExitCode, CliError> {
     let invitation = invitation(&arguments.invitation)?;
-    let fetched = fetched(&invitation, WAIT_MAX);
-    let terms = match common::wait_or_stop(fetched, "nothing was agreed to")? {
+    let signals = Signals::of(Ends::Unfinished, || "nothing was agreed to".to_owned())?;
+    let terms = match signals.or_done(fetched(&invitation, WAIT_MAX))? {
         ControlFlow::Continue(terms) => terms,
         ControlFlow::Break(code) => return Ok(code),
     };
@@ -308,14 +324,18 @@ pub fn terms(arguments: &Terms) -> Result<ExitCode, CliError> {
 
 /// Asks the person at the terminal whether to agree to this sentence. Only `yes` does.
 fn ask(sentence: &str) -> bool {
+    const QUESTION: &str = "Do you agree? (yes or no; --max-epsilon sets a limit of your own)";
     let mut answer = String::new();
     let mut shown = std::io::stderr();
-    let told = write!(
-        shown,
-        "{sentence}.\nDo you agree? (yes or no; --max-epsilon sets a limit of your own) "
-    );
-    told.and_then(|()| shown.flush())
-        .and_then(|()| std::io::stdin().read_line(&mut answer))
+    let told = match Log::chosen() {
+        Log::Text => write!(shown, "{sentence}.\n{QUESTION} ").and_then(|()| shown.flush()),
+        // A line of the log like every other.
+        Log::Json => {
+            note(&format!("{sentence}. {QUESTION}"));
+            Ok(())
+        }
+    };
+    told.and_then(|()| std::io::stdin().read_line(&mut answer))
         .is_ok()
         && answer.trim() == "yes"
 }
@@ -350,12 +370,12 @@ fn best_json(best: &Best) -> Result<serde_json::Value, CliError> {
     }
 }
 
-/// A point as people read it: by its names, or coordinates.
+/// A point as people read it: by its names, which are the server's words, or coordinates.
 fn at(point: &[f64], named: Option<&Point>) -> String {
     let parts: Vec<String> = match named {
         Some(named) => named
             .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
+            .map(|(name, value)| plain(&format!("{name} = {value}")))
             .collect(),
         None => point.iter().map(|x| significant(*x, 4)).collect(),
     };
@@ -440,24 +460,12 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
     } else {
         String::new()
     };
-    let limit = arguments.time_limit.unwrap_or(Duration::MAX);
-    let ran = tokio::time::timeout(limit, ran(command, &names(query))).await;
-    let ran = ran.map_err(|_elapsed| {
-        format!(
-            "`{command}`{at} took longer than {} s and was killed",
-            limit.as_secs_f64()
-        )
-    })?;
-    let (status, printed) = ran.map_err(|error| format!("sh: {error}"))?;
-    if !status.success() {
-        return Err(format!("`{command}`{at} ended with {status}"));
-    }
-    let last = printed
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    match last.trim().parse::<f64>() {
+    let last = match ran(arguments, &names(query)).await {
+        Ok(last) => last,
+        Err(Failure::NoNumber) => String::new(),
+        Err(error) => return Err(format!("`{command}`{at} {}", why(&error, arguments))),
+    };
+    match last.parse::<f64>() {
         Ok(value) if value.is_finite() => {
             let what = if show {
                 format!("{at}: {value}")
@@ -476,39 +484,61 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
     }
 }
 
-/// The processes of a command, which end with it, however it ends.
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // No such group: all of it has ended.
-        let _ = self.0.map(|group| kill_process_group(group, Signal::KILL));
+/// Why a command gave no last line, in words.
+fn why(error: &Failure, arguments: &Join) -> String {
+    match (error, arguments.time_limit) {
+        (Failure::TimeOut, Some(limit)) => {
+            format!("took longer than {} s and was killed", limit.as_secs_f64())
+        }
+        (Failure::TimeOut, None) => "ended, and something that it had started went on".to_owned(),
+        _ => error.to_string(),
     }
 }
 
-/// How the command ended, and what it printed. The point is in its environment and on its standard
-/// input, which only the owner of the process can read.
-async fn ran(command: &str, point: &Point) -> std::io::Result<(ExitStatus, String)> {
-    let mut shell = tokio::process::Command::new("sh");
-    shell.args(["-c", command]).envs(environment(point));
-    shell
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .kill_on_drop(true)
-        .process_group(0);
-    let mut child = shell.spawn()?;
-    let _ends_with_us = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that reads the variables hangs up.
-        let line = format!("{}\n", serde_json::Value::from(point.clone()));
-        drop(stdin.write_all(line.as_bytes()).await);
+/// A command that runs on a thread of its own, and ends with whoever waits for it.
+struct Running {
+    stop: Arc<Stop>,
+    /// Nobody sends; the other end is gone when the command is.
+    ended: Receiver<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.wish();
+        // Its process group may take a moment, and is not left behind.
+        let _ = self.ended.recv();
     }
-    let output = child.wait_with_output().await?;
-    Ok((
-        output.status,
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-    ))
+}
+
+/// The last line that the command prints. The point is in its environment and on its standard input,
+/// which only the owner of the process can read.
+async fn ran(arguments: &Join, point: &Point) -> Result<String, Failure> {
+    let command = arguments.command.clone();
+    let input = format!("{}\n", serde_json::Value::from(point.clone()));
+    let variables = environment(point);
+    let time_max = arguments.time_limit.unwrap_or(Duration::MAX);
+    let stop = Stop::never();
+    let stopped = stop.clone();
+    let (ends, ended) = channel::<()>();
+    let _running = Running { stop, ended };
+    let running = tokio::task::spawn_blocking(move || {
+        let _until_here = ends;
+        let job = Job {
+            command: &command,
+            input: &input,
+            variables: &variables,
+            time_max,
+            errors: match Log::chosen() {
+                Log::Text => Errors::Shown,
+                // Lines of a command among those of the log would be none that a program reads.
+                Log::Json => Errors::Quoted,
+            },
+        };
+        run(&job, &stopped)
+    });
+    running
+        .await
+        .unwrap_or_else(|lost| Err(Failure::NotStarted(lost.to_string())))
 }
 
 #[cfg(test)]

@@ -15,9 +15,11 @@
 //! | `rehearse` | `rehearse` |
 //! | `bridge` (feature `mqtt`) | `bridge` |
 //! | `common` | what several of them read |
+//! | `signals` | what ends them |
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, or
-//! ended by SIGTERM, 130 ended by Ctrl-C, 2 usage or bad input, 1 anything else.
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, or a
+//! server that SIGTERM ended; 143 another command that SIGTERM ended; 130 ended by Ctrl-C (129, 131
+//! by a hangup or a quit); 2 usage or bad input; 1 anything else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -38,6 +40,7 @@ mod promise;
 mod rehearse;
 mod server;
 mod settings;
+mod signals;
 mod status;
 mod upkeep;
 

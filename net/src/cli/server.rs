@@ -24,6 +24,7 @@ use super::campaign::{self, Campaign};
 use super::common;
 use super::fetch;
 use super::settings;
+use super::signals::{Ends, Signals};
 use crate::admission;
 use crate::authority;
 use crate::enrolment::{self, Offer};
@@ -128,6 +129,7 @@ pub struct Serve {
 /// Serves the federation to its end.
 pub fn serve(arguments: &Serve) -> Result<ExitCode, CliError> {
     arguments.log.begin();
+    let signals = signals(&arguments.folder)?;
     let helper = helper(arguments)?;
     let counter = match &arguments.counter {
         Some(folder) => CounterPlace::Folder(folder.clone()),
@@ -166,14 +168,11 @@ pub fn serve(arguments: &Serve) -> Result<ExitCode, CliError> {
         linger: arguments.linger,
         welcome,
     };
-    let path = folder.path().display();
-    let kept = format!(
-        "{path} has every release and its charge, a round that was open begins again: the same command goes on"
-    );
-    match common::wait_or_stop(serve::serve(&folder, serving), &kept)? {
+    match signals.or_done(serve::serve(&folder, serving))? {
         ControlFlow::Continue(ended) => ended.map_err(failed)?,
         ControlFlow::Break(code) => return Ok(code),
     }
+    let path = folder.path().display();
     let last = format!(
         "{}done; sordino replay {path} checks it\n",
         written(&folder)
@@ -181,6 +180,21 @@ pub fn serve(arguments: &Serve) -> Result<ExitCode, CliError> {
     print(&last)?;
     done(&last, folder.path());
     Ok(ExitCode::SUCCESS)
+}
+
+/// What ends a server, and what is kept of it then.
+fn signals(folder: &Path) -> Result<Signals, CliError> {
+    let folder = folder.to_owned();
+    Signals::of(Ends::Well, move || {
+        let path = folder.display();
+        if folder.join(LEDGER).exists() {
+            format!(
+                "{path} has every release and its charge, a round that was open begins again: the same command goes on"
+            )
+        } else {
+            "nothing was released or charged: the same command begins again".to_owned()
+        }
+    })
 }
 
 /// Name of the data set in the ledger of these terms.
@@ -217,9 +231,11 @@ fn serving_lines(folder: &Folder) -> Result<Vec<String>, CliError> {
 /// Why a server ended, and what helps where the name of its data set is another folder's.
 fn failed(error: ServeError) -> CliError {
     match error {
-        ServeError::Ledger(error @ LedgerError::OtherLedger { .. }) => CliError::failure(format!(
-            "{error}; if these are other data, --dataset gives them a name of their own"
-        )),
+        ServeError::Ledger(error @ LedgerError::OtherLedger { gone: false, .. }) => {
+            CliError::failure(format!(
+                "{error}; if these are other data, --dataset gives them a name of their own"
+            ))
+        }
         error => CliError::failure(error),
     }
 }
@@ -343,8 +359,10 @@ fn begin(arguments: &Serve, counter: &CounterPlace) -> Result<(Folder, Vec<Strin
     terms.work().iter().for_each(|work| note(work));
     // Every agent will compute it: better refused here.
     terms.factor().map_err(CliError::input)?;
-    if !arguments.folder.join(LEDGER).exists() {
-        serve::may_begin(&terms, &data_name(arguments, &terms)?, counter).map_err(failed)?;
+    let ledger = arguments.folder.join(LEDGER);
+    if !ledger.exists() {
+        let data = data_name(arguments, &terms)?;
+        serve::may_begin(&ledger, &terms, &data, counter).map_err(failed)?;
     }
     let folder = Folder::begin(&arguments.folder, terms.clone())
         .map_err(|error| settings::refused(&arguments.folder, error, &terms))?;

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::shares::Trust;
 use sordino_experiment::command_line::error::CliError;
+use sordino_host::hex::hex;
 
 use crate::folder::{Folder, FolderError};
 use crate::shares;
-use crate::terms::Terms;
+use crate::terms::{Difference, Terms};
 
 /// A setting: its option, and its value in some terms.
 type Setting = (&'static str, String);
@@ -33,19 +35,45 @@ pub fn refused(path: &Path, error: FolderError, asked: &Terms) -> CliError {
     ))
 }
 
-/// Every setting that differs, with the folder's value and the new one.
+/// Every setting that differs, with the folder's value and the new one, and what else of the terms
+/// differs: what has no option here, or follows from one.
 fn differing(begun: &Terms, asked: &Terms) -> Vec<String> {
+    let mut agreed = asked.agreement.clone();
+    agreed.deployment = begun.agreement.deployment;
+    let rest = Difference::all(&begun.agreement, &agreed);
     let [begun, asked] = [begun, asked].map(settings);
     if !begun.iter().map(name).eq(asked.iter().map(name)) {
-        // A campaign and a scenario, or two methods.
+        // A campaign and a scenario.
         return Vec::new();
     }
-    begun
-        .into_iter()
-        .zip(asked)
+    let pairs = begun.into_iter().zip(asked);
+    let (options, values): (Vec<_>, Vec<_>) = pairs
         .filter(|(then, now)| then.1 != now.1)
-        .map(|((option, then), (_, now))| format!("{option} {then}, now {now}"))
-        .collect()
+        .map(|((option, then), (_, now))| (option, (then, now)))
+        .unzip();
+    let mut said: Vec<String> = options
+        .iter()
+        .zip(&values)
+        .map(|(option, (then, now))| format!("{option} {then}, now {now}"))
+        .collect();
+    said.extend(others(&rest, &values));
+    said
+}
+
+/// What differs in the terms beside these pairs of values, in words; the announcement has options
+/// for all that is in it.
+fn others(rest: &[Difference], told: &[(String, String)]) -> Option<String> {
+    let mut rest = rest.iter().filter(|field| {
+        let is_told = |(then, now): &(String, String)| (then, now) == (&field.then, &field.now);
+        !field.field.starts_with("announced.") && !told.iter().any(is_told)
+    });
+    let first = rest.next()?;
+    Some(match rest.count() {
+        0 => format!("of the terms {first}"),
+        more => {
+            format!("of the terms {first}, and {more} more fields, which may follow from these")
+        }
+    })
 }
 
 fn name(setting: &Setting) -> &'static str {
@@ -83,7 +111,7 @@ fn settings(terms: &Terms) -> Vec<Setting> {
             ),
         ],
         None => vec![
-            ("--method", method(protocol).to_owned()),
+            ("what agents share:", shared(protocol).to_owned()),
             ("--set federation.agents", agents),
             ("--set federation.rounds", protocol.rounds().to_string()),
             ("--set privacy.max_epsilon", epsilon),
@@ -102,20 +130,21 @@ fn settings(terms: &Terms) -> Vec<Setting> {
             "--ca",
             authority.map_or_else(
                 || "none".to_owned(),
-                |der| format!("a certificate of {} bytes", der.len()),
+                |der| format!("SHA-256 {}", hex(&Sha256::digest(der))),
             ),
         ),
     ]);
     settings
 }
 
-fn method(protocol: &Protocol) -> &'static str {
+/// What agents share, in words: the terms have the numbers of a method, and not its name.
+fn shared(protocol: &Protocol) -> &'static str {
     match protocol {
-        Protocol::Draws(_) => "draws",
-        Protocol::Prior(_) => "dp-prior",
-        Protocol::Campaign(_) => "campaign",
-        Protocol::Vote(_) => "vote",
-        Protocol::Own(_) => "own",
+        Protocol::Draws(_) => "random draws",
+        Protocol::Prior(_) => "a prior of all",
+        Protocol::Campaign(_) => "a file",
+        Protocol::Vote(_) => "one vote",
+        Protocol::Own(_) => "what its author says",
     }
 }
 
@@ -140,6 +169,36 @@ fn time(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn field(name: &str, then: &str, now: &str) -> Difference {
+        Difference {
+            field: name.to_owned(),
+            then: then.to_owned(),
+            now: now.to_owned(),
+        }
+    }
+
+    /// With one option that differed, all that had none was left out.
+    #[test]
+    fn what_differs_beside_the_options_is_said() {
+        let told = [("3".to_owned(), "4".to_owned())];
+        let mut rest = vec![
+            field("announced.delta", "0.1", "0.2"),
+            field("protocol.Draws.agents", "3", "4"),
+        ];
+        assert_eq!(others(&rest, &told), None);
+        rest.push(field("protocol.Draws.features", "16", "32"));
+        assert_eq!(
+            others(&rest, &told).unwrap(),
+            "of the terms protocol.Draws.features: then 16, now 32"
+        );
+        rest.push(field("protocol.Draws.seed", "1", "2"));
+        let said = others(&rest, &told).unwrap();
+        assert!(
+            said.ends_with("now 32, and 1 more fields, which may follow from these"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn times_are_told_as_options_take_them() {

@@ -1,6 +1,7 @@
 //! `sordino-net status`: how a federation stands.
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
 use http_body_util::{BodyExt, Empty, Limited};
@@ -15,8 +16,10 @@ use tokio::net::TcpStream;
 use super::common;
 use crate::status::Standing;
 
-/// An answer is read up to this length.
+/// An answer is read up to this length,
 const BYTES_MAX: usize = 16 << 20;
+/// and awaited for so long.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Arguments of `status`.
 #[derive(Clone, Debug, Args)]
@@ -33,7 +36,8 @@ pub struct Status {
 pub fn execute(arguments: &Status) -> Result<(), CliError> {
     let standing = match arguments.place.strip_prefix("http://") {
         Some(host) => {
-            common::wait(asked(host.trim_end_matches('/')))?.map_err(CliError::failure)?
+            let host = host.trim_end_matches('/');
+            common::wait(in_time(host, PATIENCE))?.map_err(CliError::failure)?
         }
         None => of_folder(Path::new(&arguments.place))?,
     };
@@ -66,6 +70,16 @@ fn failed(host: &str, error: impl std::fmt::Display) -> String {
     format!("http://{host}: {error}")
 }
 
+/// The standing that a server's admin port tells within this time.
+async fn in_time(host: &str, patience: Duration) -> Result<Standing, String> {
+    tokio::time::timeout(patience, asked(host))
+        .await
+        .unwrap_or_else(|_elapsed| {
+            let seconds = patience.as_secs();
+            Err(failed(host, format!("no answer within {seconds} s")))
+        })
+}
+
 /// The standing that a server's admin port tells.
 async fn asked(host: &str) -> Result<Standing, String> {
     let tcp = TcpStream::connect(host)
@@ -92,4 +106,21 @@ async fn asked(host: &str) -> Result<Standing, String> {
         .await
         .map_err(|error| failed(host, error))?;
     serde_json::from_slice(&body.to_bytes()).map_err(|error| failed(host, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Something that takes connections and says nothing was awaited for ever.
+    #[test]
+    fn an_address_that_says_nothing_is_not_awaited_for_ever() {
+        let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let host = silent.local_addr().unwrap().to_string();
+        let said = common::wait(in_time(&host, Duration::from_millis(50))).unwrap();
+        assert_eq!(
+            said.unwrap_err(),
+            format!("http://{host}: no answer within 0 s")
+        );
+    }
 }

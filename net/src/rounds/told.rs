@@ -97,6 +97,8 @@ pub enum Stop {
 pub struct Status {
     /// The round that is open.
     pub round: u32,
+    /// No round was announced since this server started, so that none is open.
+    pub is_waiting: bool,
     /// All rounds were over when this server started: agents that had the last frame before do not
     /// count among those that have answered.
     pub was_over: bool,

@@ -1,5 +1,7 @@
 //! The ledger of a federation: what it is for, and whether it may begin.
 
+use std::path::Path;
+
 use sordino_host::ledger::{CounterPlace, Ledger, Options};
 
 use super::error::ServeError;
@@ -29,11 +31,16 @@ pub(super) fn of(
     Ok((about, options))
 }
 
-/// Refuses terms whose ledger could not be begun. Nothing is made, so that a server can refuse
-/// before it begins its folder.
+/// Refuses terms whose ledger could not be begun at this path. Nothing is made, so that a server can
+/// refuse before it begins its folder.
 ///
 /// **Errors**: [`ServeError::Ledger`], [`ServeError::Inadmissible`].
-pub fn may_begin(terms: &Terms, data: &str, counter: &CounterPlace) -> Result<(), ServeError> {
+pub fn may_begin(
+    path: &Path,
+    terms: &Terms,
+    data: &str,
+    counter: &CounterPlace,
+) -> Result<(), ServeError> {
     let (about, options) = of(terms, data, counter)?;
-    Ok(Ledger::may_begin(&about, &options)?)
+    Ok(Ledger::may_begin(path, &about, &options)?)
 }

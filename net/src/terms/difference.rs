@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Agreement;
+use sordino_host::text::plain;
 
 /// The first field in which terms differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,9 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: then {}, now {}", self.field, self.then, self.now)
+        // Texts in terms are a stranger's.
+        let [then, now] = [&self.then, &self.now].map(|text| plain(text));
+        write!(f, "{}: then {then}, now {now}", self.field)
     }
 }
 
@@ -31,13 +34,18 @@ impl Difference {
         if then == now {
             return None;
         }
-        let before = serde_json::to_value(then).ok();
-        let after = serde_json::to_value(now).ok();
-        let found = before
-            .zip(after)
-            .and_then(|(before, after)| within(&before, &after, String::new()));
+        let found = Difference::all(then, now).into_iter().next();
         // What JSON cannot tell apart, or cannot hold, is refused all the same.
         Some(found.unwrap_or_else(|| Difference::of_digests(&then.digest(), &now.digest())))
+    }
+
+    /// Every field in which two agreements differ, as far as JSON can tell.
+    pub(crate) fn all(then: &Agreement, now: &Agreement) -> Vec<Self> {
+        let mut found = Vec::new();
+        if let (Ok(then), Ok(now)) = (serde_json::to_value(then), serde_json::to_value(now)) {
+            within(&then, &now, String::new(), &mut found);
+        }
+        found
     }
 
     /// That of agreements of which no more is known than their digests.
@@ -69,8 +77,8 @@ impl Difference {
     }
 }
 
-/// The first leaf below these values that differs, or the value itself where their shapes do.
-fn within(then: &Value, now: &Value, field: String) -> Option<Difference> {
+/// Every leaf below these values that differs, or the value itself where their shapes do.
+fn within(then: &Value, now: &Value, field: String, found: &mut Vec<Difference>) {
     let below = |name: &str| {
         if field.is_empty() {
             name.to_owned()
@@ -79,17 +87,18 @@ fn within(then: &Value, now: &Value, field: String) -> Option<Difference> {
         }
     };
     match (then, now) {
-        _ if then == now => None,
-        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => a
-            .iter()
-            .zip(b.values())
-            .find_map(|((name, a), b)| within(a, b, below(name))),
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && digest(then).is_none() => a
-            .iter()
-            .zip(b)
-            .enumerate()
-            .find_map(|(at, (a, b))| within(a, b, below(&at.to_string()))),
-        _ => Some(Difference {
+        _ if then == now => {}
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            for ((name, a), b) in a.iter().zip(b.values()) {
+                within(a, b, below(name), found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && digest(then).is_none() => {
+            for (at, (a, b)) in a.iter().zip(b).enumerate() {
+                within(a, b, below(&at.to_string()), found);
+            }
+        }
+        _ => found.push(Difference {
             field,
             then: said(then),
             now: said(now),
@@ -124,13 +133,18 @@ mod tests {
 
     #[test]
     fn the_first_field_that_differs_is_named_with_both_numbers() {
+        let first = |then: &Value, now: &Value, field: &str| {
+            let mut found = Vec::new();
+            within(then, now, field.to_owned(), &mut found);
+            found.into_iter().next()
+        };
         let then = json!({ "announced": { "delta": 1e-5, "epsilon_max": null }, "dim": 2, "plan": [1, 2] });
         let differs = |pointer: &str, now: Value| {
             let mut other = then.clone();
             *other.pointer_mut(pointer).unwrap() = now;
-            within(&then, &other, String::new()).unwrap().to_string()
+            first(&then, &other, "").unwrap().to_string()
         };
-        assert_eq!(within(&then, &then, String::new()), None);
+        assert_eq!(first(&then, &then, ""), None);
         assert_eq!(
             differs("/announced/epsilon_max", json!(2.5)),
             "announced.epsilon_max: then none, now 2.5"
@@ -139,18 +153,18 @@ mod tests {
         assert_eq!(differs("/plan/1", json!(4)), "plan.1: then 2, now 4");
         assert_eq!(differs("/plan", json!([1])), "plan: then [1,2], now [1]");
         let [one, two] = [vec![1u8; 32], vec![2; 32]]
-            .map(|bytes| within(&json!([0]), &json!(bytes), "d".into()).unwrap().now);
+            .map(|bytes| first(&json!([0]), &json!(bytes), "d").unwrap().now);
         assert_eq!((one, two), ("01".repeat(32), "02".repeat(32)));
-        let digests = within(
-            &json!(vec![1u8; 32]),
-            &json!(vec![2u8; 32]),
-            "candidates".into(),
-        )
-        .unwrap();
+        let digests = first(&json!(vec![1u8; 32]), &json!(vec![2u8; 32]), "candidates").unwrap();
         assert_eq!(
             (digests.field.as_str(), digests.now),
             ("candidates", "02".repeat(32))
         );
+        let mut all = Vec::new();
+        let other = json!({ "announced": { "delta": 1e-6, "epsilon_max": null }, "dim": 2, "plan": [3, 4] });
+        within(&then, &other, String::new(), &mut all);
+        let fields: Vec<&str> = all.iter().map(|found| found.field.as_str()).collect();
+        assert_eq!(fields, ["announced.delta", "plan.0", "plan.1"]);
     }
 
     #[test]

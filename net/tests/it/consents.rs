@@ -596,7 +596,7 @@ fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
             let output = join(0, &command, more).output().unwrap();
             let told = String::from_utf8(output.stderr).unwrap();
             assert!(
-                !output.status.success() && told.contains("ended with exit status: 3"),
+                !output.status.success() && told.contains("ended with exit code 3"),
                 "{told}"
             );
             let lines = fs::read_to_string(&seen).unwrap();
@@ -673,7 +673,7 @@ fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
             std::thread::sleep(Duration::from_millis(20));
         }
         for needed in [
-            "ended with exit status: 3; tried again in 1 s (1 of 3 times)",
+            "ended with exit code 3; tried again in 1 s (1 of 3 times)",
             "took longer than 0.5 s and was killed; tried again in 2 s (2 of 3 times)",
         ] {
             assert!(told().contains(needed), "{needed}: {}", told());

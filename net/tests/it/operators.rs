@@ -7,10 +7,15 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sordino_core::federated::exchange::Pace;
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
+use sordino_net::identity::Sealer;
+use sordino_net::rounds::{Given, QUEUE, Request, Rounds};
+use tokio::sync::{mpsc, oneshot};
 
-use super::util::{Federation, PATIENCE, Place, Process, bounded, program, said};
+use super::bodies::terms;
+use super::util::{Federation, PATIENCE, Place, Process, bounded, program, runtime, said};
 
 const SPACE: &str =
     "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n";
@@ -47,7 +52,23 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn signal(process: &Process, name: &str) {
+/// Whether what this test starts ignores a signal: `nohup` and the `&` of a script make it so.
+fn is_ignored(name: &str) -> bool {
+    let number = match name {
+        "-HUP" => 1,
+        "-INT" => 2,
+        "-QUIT" => 3,
+        _ => 15,
+    };
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
+/// Sends a signal; SIGTERM in the place of one that is ignored. Returns the exit code of shells.
+fn signal(process: &Process, name: &str) -> i32 {
+    let name = if is_ignored(name) { "-TERM" } else { name };
     let id = process.id().to_string();
     assert!(
         Command::new("kill")
@@ -56,10 +77,21 @@ fn signal(process: &Process, name: &str) {
             .unwrap()
             .success()
     );
+    match name {
+        "-HUP" => 129,
+        "-INT" => 130,
+        "-QUIT" => 131,
+        _ => 143,
+    }
 }
 
 /// A ledger elsewhere, in which data of this name has a charge.
 fn charged_elsewhere(place: &Place, data: &str) {
+    charged_at(place, &place.0.join("elsewhere.jsonl"), data);
+}
+
+/// A ledger at this path, in which data of this name has a charge.
+fn charged_at(place: &Place, path: &Path, data: &str) {
     let terms = Terms {
         data: data.into(),
         unit: "agent".into(),
@@ -73,8 +105,7 @@ fn charged_elsewhere(place: &Place, data: &str) {
         another: false,
         next: Vec::new(),
     };
-    let path = place.0.join("elsewhere.jsonl");
-    let mut ledger = Ledger::open_secret(&path, &terms, &options).unwrap();
+    let mut ledger = Ledger::open_secret(path, &terms, &options).unwrap();
     let event = Event::Gaussian {
         noise_multiplier: 5.0,
         relation: NeighboringRelation::ReplaceSpecial,
@@ -101,6 +132,55 @@ fn a_server_whose_ledger_refuses_says_nothing_else_and_makes_nothing() {
         // Negative control: data of another name.
         let mut server = federation.serve_with(program(&[]), &["--dataset", "ward 8"]);
         wait_until("another name", || federation.heard().contains("serving "));
+        server.kill();
+    });
+}
+
+/// A ledger that is gone looked like another folder's, and another name for the data like a way out.
+#[test]
+fn a_server_whose_ledger_is_gone_says_so() {
+    bounded(|| {
+        let federation = campaign("gone-ledger", 3, &["--dataset", "ward 7"]);
+        let server = federation.place.server();
+        fs::create_dir(&server).unwrap();
+        let ledger = server.join("ledger.jsonl");
+        charged_at(&federation.place, &ledger, "ward 7");
+        fs::remove_file(&ledger).unwrap();
+        let output = federation.command_of().output().unwrap();
+        let said = told(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for part in ["ledger.jsonl and is gone", "put its newest copy back"] {
+            assert!(said.contains(part), "{part}\n{said}");
+        }
+        assert!(!said.contains("--dataset gives"), "{said}");
+    });
+}
+
+/// The second of two servers left a folder with keys, because the first had no charge yet; and one
+/// that was started twice changed the address in invitations before it was refused.
+#[test]
+fn a_second_server_is_refused_before_it_changes_anything() {
+    bounded(|| {
+        let federation = campaign("second", 3, &["--dataset", "ward 7"]);
+        let mut server = federation.serve();
+        wait_until("it serves", || federation.heard().contains("serving "));
+        let address = federation.place.server().join("address");
+        let before = fs::read_to_string(&address).unwrap();
+        let again = federation.serve_and(&["--address", "elsewhere.example:1"]);
+        assert_eq!(again.ended().code(), Some(1), "{}", federation.heard());
+        let said = federation.heard();
+        assert!(
+            said.contains("another server runs in this folder"),
+            "{said}"
+        );
+        assert_eq!(fs::read_to_string(&address).unwrap(), before);
+        let other = federation.place.0.join("other");
+        let folder = other.display().to_string();
+        let beside = federation.serve_with(program(&[]), &["--folder", &folder]);
+        assert_eq!(beside.ended().code(), Some(1), "{}", federation.heard());
+        let said = federation.heard();
+        assert!(said.contains("is in use by another process"), "{said}");
+        assert!(!other.exists(), "nothing is made");
         server.kill();
     });
 }
@@ -217,6 +297,16 @@ fn site(federation: &Federation, slot: u32, more: &[&str]) -> Process {
         .display()
         .to_string();
     let line = format!("@{}", invitation.display());
+    let folder = match more.iter().position(|word| *word == "--folder") {
+        Some(at) => more[at + 1].to_owned(),
+        None => folder,
+    };
+    let more: Vec<&str> = more
+        .chunks(2)
+        .filter(|pair| pair[0] != "--folder")
+        .flatten()
+        .copied()
+        .collect();
     let mut command = program(&[
         "join",
         &line,
@@ -226,9 +316,13 @@ fn site(federation: &Federation, slot: u32, more: &[&str]) -> Process {
         "100",
         "--evaluations",
         "12",
-        "--command",
-        "echo $SORDINO_RATE",
     ]);
+    if !more.contains(&"--command") {
+        command.args([
+            "--command",
+            "echo a line of training >&2; echo $SORDINO_RATE",
+        ]);
+    }
     command.args(more);
     let log = File::options()
         .create(true)
@@ -306,6 +400,19 @@ fn the_log_of_a_campaign_ends_with_done_and_has_no_round_too_many() {
         assert_eq!(events.last().unwrap()["event"], "done", "{log}");
         let site = heard(&log_of(&federation, 0));
         assert!(site.contains("agent 0: point 12 of 12 measured"), "{site}");
+        // Every line is an object, whatever the command writes, and the last one says the end.
+        let lines = site.lines().map(serde_json::from_str);
+        let events: Vec<Value> = lines.collect::<Result<_, _>>().expect(&site);
+        let last = events.last().unwrap();
+        assert_eq!(last["event"], "done", "{site}");
+        assert!(
+            last["out"].as_str().unwrap().ends_with("site-0")
+                && last["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("12 points measured"),
+            "{site}"
+        );
     });
 }
 
@@ -333,7 +440,7 @@ fn a_site_says_that_its_server_is_gone_and_that_it_is_back_and_may_give_up() {
         let message = lost[0]["message"].as_str().unwrap();
         assert!(
             message.contains("which has not answered for ")
-                && message.contains("at least every 10 s: "),
+                && message.contains("later ones every 10 s, or as the server asks: "),
             "{message}"
         );
         server = federation.serve();
@@ -341,8 +448,8 @@ fn a_site_says_that_its_server_is_gone_and_that_it_is_back_and_may_give_up() {
             !named(&events(&heard(&log)), "server_back").is_empty()
         });
         // Ctrl-C is asked for: an event of its own, and the exit code of shells.
-        signal(&waiting, "-INT");
-        assert_eq!(waiting.ended().code(), Some(130), "{}", heard(&log));
+        let code = signal(&waiting, "-INT");
+        assert_eq!(waiting.ended().code(), Some(code), "{}", heard(&log));
         let said = heard(&log);
         let last = events(&said);
         assert_eq!(last.last().unwrap()["event"], "stopped", "{said}");
@@ -365,19 +472,109 @@ fn a_site_says_that_its_server_is_gone_and_that_it_is_back_and_may_give_up() {
     });
 }
 
+/// A closed terminal left the training running, and the same `join` measured the same point beside
+/// it; and SIGTERM of a site that had measured nothing was a success.
+#[test]
+fn a_site_that_a_signal_ends_leaves_no_command_behind_and_says_so() {
+    bounded(|| {
+        let more = ["--deadline", "60s", "--min-agents", "0"];
+        let federation = campaign("hangup", 2, &more);
+        let mut server = federation.serve();
+        invitations(&federation);
+        let log = log_of(&federation, 0);
+        for name in ["-HUP", "-QUIT", "-TERM"] {
+            let [begun, alive] = ["begun", "alive"].map(|file| {
+                let file = federation.place.0.join(format!("{file}{name}"));
+                (file.display().to_string(), file)
+            });
+            let command = format!(
+                "(sleep 3; touch {}) & touch {}; sleep 600",
+                alive.0, begun.0
+            );
+            let site = site(&federation, 0, &["--command", &command]);
+            wait_until("it measures", || begun.1.exists());
+            let code = signal(&site, name);
+            assert_eq!(site.ended().code(), Some(code), "{}", heard(&log));
+            let said = heard(&log);
+            let last = said.lines().last().unwrap();
+            assert!(
+                last.starts_with("stopped by ") && last.contains("goes on"),
+                "{said}"
+            );
+            std::thread::sleep(Duration::from_millis(3500));
+            assert!(!alive.1.exists(), "{name}: it lives on");
+        }
+        server.kill();
+        // Nothing was measured, and there is no folder that would have it.
+        let place = federation.place.0.join("nowhere").display().to_string();
+        let site = site(&federation, 0, &["--folder", &place]);
+        wait_until("it waits", || {
+            heard(&log).contains("waiting for the server")
+        });
+        let code = signal(&site, "-TERM");
+        assert_eq!(site.ended().code(), Some(code), "{}", heard(&log));
+        let said = heard(&log);
+        let last = said.lines().last().unwrap();
+        assert!(last.contains("nothing was measured yet"), "{said}");
+    });
+}
+
+/// A contribution that came before the first round made the round look open.
+#[test]
+fn a_round_is_open_from_its_announcement_on() {
+    bounded(|| {
+        let terms = terms();
+        let (sender, requests) = mpsc::channel(QUEUE);
+        let pace = Pace {
+            ask_again_ms: 1000,
+            spread_ms: 100,
+        };
+        let sealer = Sealer::new(&[7; 32]);
+        let mut rounds = Rounds::new(&terms.agreement, pace, sealer, 0, requests);
+        let status = rounds.status();
+        assert!(status.borrow().is_waiting);
+        let (reply, answer) = oneshot::channel();
+        let frame = vec![0; 8].into();
+        let early = Request::Give {
+            who: 1,
+            frame,
+            reply,
+        };
+        assert!(sender.try_send(early).is_ok());
+        let mut looks = 0;
+        let waited = rounds.wait(|| {
+            looks += 1;
+            looks > 1
+        });
+        runtime().block_on(waited).unwrap();
+        assert!(matches!(answer.blocking_recv().unwrap(), Given::Refused(_)));
+        assert_eq!(status.borrow().refused, 1);
+        assert!(status.borrow().is_waiting);
+        // All that is said of a round is said at once.
+        rounds.was_over();
+        assert!(!status.borrow().was_over);
+        let (frame, chain) = rounds.frame::<f32>(0, 0, None).unwrap();
+        rounds.announce(0, 0, frame, chain, 1000, true).unwrap();
+        let now = *status.borrow();
+        assert!(!now.is_waiting && now.was_over, "{now:?}");
+    });
+}
+
 /// Ctrl-C of a server was an error with exit code 1.
 #[test]
 fn a_server_that_is_stopped_says_what_is_kept() {
     bounded(|| {
         let federation = campaign("stopped", 2, &["--log", "json"]);
-        for (starts, (name, code)) in (1..).zip([("-INT", 130), ("-TERM", 0)]) {
+        for (starts, name) in (1..).zip(["-INT", "-TERM"]) {
             let server = federation.serve();
             federation.invite();
             wait_until("it serves", || {
                 federation.heard().matches("no round is open").count() == starts
             });
-            signal(&server, name);
-            assert_eq!(server.ended().code(), Some(code), "{}", federation.heard());
+            // SIGTERM is how a server ends well.
+            let code = Some(signal(&server, name)).filter(|code| *code != 143);
+            let ended = server.ended().code();
+            assert_eq!(ended, Some(code.unwrap_or(0)), "{}", federation.heard());
             let log = federation.heard();
             let last = events(&log);
             let last = last.last().unwrap();

@@ -279,7 +279,7 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
         let ended = agent.ended();
         assert_eq!(
             ended.code(),
-            Some(0),
+            Some(143),
             "{ended:?}, first process: {is_first}"
         );
         terminate(&server);

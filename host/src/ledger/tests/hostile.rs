@@ -148,8 +148,9 @@ fn mended_another_ledger_is_remembered_for_the_one_it_was_said_for() {
     ));
     assert!(!desk.folder.join("b").exists());
     // The same is said before anything is made; not where it was admitted.
-    let may_begin = |another: bool| {
+    let may_begin_at = |name: &str, another: bool| {
         Ledger::may_begin(
+            &desk.folder.join(name),
             &terms(),
             &Options {
                 another,
@@ -157,11 +158,32 @@ fn mended_another_ledger_is_remembered_for_the_one_it_was_said_for() {
             },
         )
     };
+    let may_begin = |another: bool| may_begin_at("not there/b", another);
     assert!(matches!(
         may_begin(false),
-        Err(LedgerError::OtherLedger { charges: 1, .. })
+        Err(LedgerError::OtherLedger {
+            charges: 1,
+            gone: false,
+            ..
+        })
     ));
     assert!(may_begin(true).is_ok());
+    // In the place of one that is gone, whichever way it is written.
+    let aside = desk.folder.join("aside");
+    std::fs::rename(desk.folder.join("a"), &aside).unwrap();
+    for place in ["a", "./a"] {
+        let refused = may_begin_at(place, false).unwrap_err();
+        assert!(
+            matches!(refused, LedgerError::OtherLedger { gone: true, .. }),
+            "{refused}"
+        );
+        let said = refused.to_string();
+        assert!(
+            said.contains("and is gone") && said.contains("put its newest copy back"),
+            "{said}"
+        );
+    }
+    std::fs::rename(&aside, desk.folder.join("a")).unwrap();
     charge("b", true).unwrap();
     charge("b", false).unwrap();
     // The first one was never told that there is another beside it.
@@ -226,4 +248,20 @@ fn mended_a_ledger_seen_for_the_first_time_is_told_also_if_it_is_empty() {
     assert!(open().notes()[0].contains("seen for the first time here"));
     assert_eq!(open().notes().len(), 0, "known from now on");
     assert_eq!(desk.open().unwrap().notes().len(), 0);
+}
+
+/// Two servers of one data set: the first had no charge yet, and the second made its folder before
+/// its ledger refused.
+#[test]
+fn a_ledger_without_a_charge_that_is_open_is_seen_before_anything_is_made() {
+    let desk = Desk::new("begun");
+    let options = desk.options();
+    let may_begin = || Ledger::may_begin(&desk.folder.join("b"), &terms(), &options);
+    may_begin().unwrap();
+    let held = Ledger::open_secret(&desk.folder.join("a"), &terms(), &options).unwrap();
+    assert!(matches!(may_begin(), Err(LedgerError::DataSetBusy { .. })));
+    drop(held);
+    may_begin().unwrap();
+    // Nothing stays locked.
+    Ledger::open_secret(&desk.folder.join("b"), &terms(), &options).unwrap();
 }

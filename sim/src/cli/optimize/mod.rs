@@ -224,7 +224,8 @@ impl Course<'_> {
             }
             ended
         })?;
-        if stop.wishes() > 0 {
+        // A signal that comes with the last value interrupts nothing.
+        if stop.wishes() > 0 && !self.has_all() {
             let out = arguments.out.display();
             let known = self.search.len();
             let why = format!(
@@ -257,6 +258,11 @@ impl Course<'_> {
             commands(self.running + 1)
         ));
         Ok(Some(point))
+    }
+
+    /// Whether there is nothing left to ask.
+    fn has_all(&self) -> bool {
+        self.search.len() >= self.wanted || (self.search.pending().is_empty() && self.exhausted())
     }
 
     /// Whether every point of the space was asked.
