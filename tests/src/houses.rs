@@ -38,7 +38,7 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "host/src/",
         floors: &[
-            &["words"],
+            &["words", "watch"],
             &["entropy", "program", "width", "text", "day", "hex"],
             &["files"],
             &["signature", "space"],

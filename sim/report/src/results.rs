@@ -15,10 +15,14 @@ use super::folder::{SCENARIO, writer};
 use super::palette::Looks;
 use super::parts::{points, scaled};
 use super::read::{ReadError, RunFiles};
-use super::tables::is_epsilon;
 
 /// Name of the federated trust model, whose methods are compared by sums over rounds.
 pub const FEDERATED: &str = "federated";
+
+/// Whether a loss of this name is an ε.
+pub fn is_epsilon(name: &str) -> bool {
+    name.starts_with("epsilon")
+}
 
 /// A run folder's numbers.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use sordino_experiment::text::{significant, significant_up};
 use super::differences::{self, Difference, few};
 use super::grid::Grid;
 use super::parts::words;
-use super::results::Results;
+use super::results::{Results, is_epsilon};
 use super::rows::{csv, number};
 
 /// A table of a run folder; a sweep has the first.
@@ -193,11 +193,6 @@ fn bound(found: Option<&Loss>) -> String {
         false => significant,
     };
     loss.value.map_or("∞".to_owned(), |x| told(x, 3))
-}
-
-/// Whether a loss of this name is an ε.
-pub fn is_epsilon(name: &str) -> bool {
-    name.starts_with("epsilon")
 }
 
 /// A head, and a row for each method: its own cells, what it reached with standard errors, what its

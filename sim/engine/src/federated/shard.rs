@@ -192,13 +192,13 @@ impl<M: Agents> AgentGroup for Shard<M> {
 /// One evaluation of an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
-    /// Who evaluates.
+    /// Index of the agent.
     pub agent: u32,
-    /// Where.
+    /// Index of the candidate.
     pub candidate: u32,
     /// How many observations it made before.
     pub number: u32,
-    /// Why there.
+    /// Whose choice it was.
     pub source: Source,
 }
 

@@ -8,9 +8,9 @@ use sordino_report::curves::{Curves, MethodCurve};
 use sordino_report::palette::RAMP;
 use sordino_report::parts::{points, scaled, share_axis, words};
 use sordino_report::read::RunFiles;
+use sordino_report::results::is_epsilon;
 use sordino_report::results::{epsilon, over};
 use sordino_report::svg::{Chart, Curve, Point, Points, Ruler};
-use sordino_report::tables::is_epsilon;
 
 use super::folder::SweepFolder;
 use super::index::{Cell, Index, Pooled, Status};

@@ -318,13 +318,16 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     Ok(outcome)
 }
 
+/// The mean of a number of each run.
+fn mean(measured: &[Measured], number: impl Fn(&Measured) -> f64) -> f64 {
+    measured.iter().map(number).sum::<f64>() / measured.len() as f64
+}
+
 /// The ε from which the candidate is better than a uniform draw.
 fn usefulness(measured: &[Measured], outcome: &mut Outcome) {
-    let mean = |regret: &dyn Fn(&Measured) -> f64| {
-        measured.iter().map(regret).sum::<f64>() / measured.len() as f64
-    };
-    let uniform = mean(&|m| m.uniform_regret);
-    let [at_1, at_10, at_100, at_256] = std::array::from_fn(|place| mean(&|m| m.regrets[place]));
+    let uniform = mean(measured, |m| m.uniform_regret);
+    let [at_1, at_10, at_100, at_256] =
+        std::array::from_fn(|place| mean(measured, |m| m.regrets[place]));
     outcome.bands.push(Band::within(
         "regret of λ̃ over a uniform draw's, ε = 1",
         at_1 / uniform,

@@ -87,7 +87,7 @@ impl AgentState {
 /// The queries of an agent in one round.
 #[derive(Clone, Copy, Debug)]
 pub struct Queries {
-    /// Who evaluates.
+    /// Index of the agent.
     pub agent: u32,
     /// How many times.
     pub count: u32,
