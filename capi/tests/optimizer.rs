@@ -315,7 +315,7 @@ fn flashes() -> [(usize, OptimizerSettings, (u32, u32)); 6] {
 /// The first program: a flash with a slot for each observation, in which the power fails once
 /// everything is told.
 #[test]
-fn mended3_a_flash_with_a_slot_for_each_observation_opens_again() {
+fn a_flash_with_a_slot_for_each_observation_opens_again() {
     for (slots, settings, plan) in flashes() {
         let (asked, mut chip, _) = run(slots, &settings, plan, None, 0);
         assert_eq!(asked.len(), plan.0 as usize + 1);
@@ -350,7 +350,7 @@ fn mended3_a_flash_with_a_slot_for_each_observation_opens_again() {
 
 /// The second program: the oldest goes, for a long time.
 #[test]
-fn mended3_a_ring_stays_in_its_slots_and_a_reset_changes_nothing() {
+fn a_ring_stays_in_its_slots_and_a_reset_changes_nothing() {
     let settings = settings(1, SORDINO_OPTIMIZER_RING as u32);
     let slots = (CAPACITY as usize) + SORDINO_OPTIMIZER_RING;
     let mut chip = Chip::new(slots);
@@ -395,7 +395,7 @@ fn mended3_a_ring_stays_in_its_slots_and_a_reset_changes_nothing() {
 
 /// The third program: a sensor that fails, a unit that is wrong, rows that are full.
 #[test]
-fn mended3_what_is_refused_is_not_stored() {
+fn what_is_refused_is_not_stored() {
     for (slots, settings, _) in flashes() {
         let mut chip = Chip::new(slots);
         let device = Device::open(&settings, &mut chip).unwrap();
@@ -439,7 +439,7 @@ fn mended3_what_is_refused_is_not_stored() {
 
 /// The fourth program: an update of the settings, and rot.
 #[test]
-fn mended3_a_foreign_or_damaged_flash_is_told_and_left_alone() {
+fn a_foreign_or_damaged_flash_is_told_and_left_alone() {
     for (slots, settings, plan) in flashes() {
         let (asked, chip, _) = run(slots, &settings, plan, None, 0);
         let mut range = settings;
@@ -546,7 +546,7 @@ fn rot(settings: &OptimizerSettings, chip: &Chip, told: u32) {
 }
 
 #[test]
-fn mended3_no_cut_at_any_act_changes_what_an_optimizer_asks() {
+fn no_cut_at_any_act_changes_what_an_optimizer_asks() {
     for (slots, settings, plan) in flashes() {
         let (uncut, chip, calls) = run(slots, &settings, plan, None, 0);
         for write in 1..=chip.writes {
@@ -579,7 +579,7 @@ fn mended3_no_cut_at_any_act_changes_what_an_optimizer_asks() {
 }
 
 #[test]
-fn mended3_a_slot_that_cannot_be_read_ends_the_log_or_is_told() {
+fn a_slot_that_cannot_be_read_ends_the_log_or_is_told() {
     let settings = settings(0, 4);
     let (asked, mut chip, _) = run(12, &settings, (6, 0), None, 0);
     // Behind the end: the flash is that much shorter.
@@ -613,7 +613,7 @@ fn mended3_a_slot_that_cannot_be_read_ends_the_log_or_is_told() {
 /// The write fails and the power stays: what was to be stored was not told, and it can be told
 /// again.
 #[test]
-fn mended3_a_write_that_fails_leaves_the_optimizer_as_its_flash() {
+fn a_write_that_fails_leaves_the_optimizer_as_its_flash() {
     for (slots, settings, plan) in flashes() {
         let mut chip = Chip::new(slots);
         let device = Device::open(&settings, &mut chip).unwrap();

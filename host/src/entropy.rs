@@ -65,7 +65,7 @@ mod tests {
     /// Hygiene 17: the generator's state does not stay in memory. `ZeroizeOnDrop` is there only
     /// with chacha20's feature.
     #[test]
-    fn mended_the_generator_wipes_itself() {
+    fn the_generator_wipes_itself() {
         fn wiped<T: zeroize::ZeroizeOnDrop>() {}
         wiped::<ChaCha20Rng>();
     }

@@ -484,7 +484,7 @@ mod tests {
 
     /// Hygiene 16: `/dev/zero` has length 0 and no end; a pipe blocks whoever opens it.
     #[test]
-    fn mended_reading_is_bounded_by_what_is_read() {
+    fn reading_is_bounded_by_what_is_read() {
         assert!(matches!(
             read_bounded(Path::new("/dev/zero"), 100),
             Err(FileError::NotRegular { .. })
@@ -545,7 +545,7 @@ mod tests {
     /// What an agent observed was open to all in a folder that was there before; so stays what an
     /// older version left open.
     #[test]
-    fn mended_private_files_are_for_their_owner_whatever_was_there() {
+    fn private_files_are_for_their_owner_whatever_was_there() {
         let folder = place("private");
         let mode = |name: &str| {
             fs::metadata(folder.join(name))
@@ -579,7 +579,7 @@ mod tests {
 
     /// A death while a key was made left an empty file under its name.
     #[test]
-    fn mended_a_file_is_made_once_and_whole() {
+    fn a_file_is_made_once_and_whole() {
         let folder = place("once");
         let path = folder.join("agent.key");
         assert!(create_privately(&path, b"first").unwrap());
@@ -624,7 +624,7 @@ mod tests {
 
     /// A ledger of 0600 became 0644; a rename that failed left the temporary file.
     #[test]
-    fn mended_a_new_file_has_the_old_ones_mode_and_nothing_is_left_beside_it() {
+    fn a_new_file_has_the_old_ones_mode_and_nothing_is_left_beside_it() {
         let folder = place("mode");
         let path = folder.join("a.json");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -687,7 +687,7 @@ mod tests {
     /// A power loss after set-up could take a private folder's name, and with it the charges of its
     /// first rounds.
     #[test]
-    fn mended_every_folder_that_is_made_is_synced_where_its_name_is() {
+    fn every_folder_that_is_made_is_synced_where_its_name_is() {
         let folder = place("synced");
         let mut synced = Vec::new();
         let mut make = |path: &Path| {

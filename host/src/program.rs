@@ -276,7 +276,7 @@ mod tests {
     /// long as one training takes. Control: nothing was killed before, because the program had
     /// answered.
     #[test]
-    fn mended_it_ends_with_a_process_that_is_killed() {
+    fn it_ends_with_a_process_that_is_killed() {
         const FOLDER: &str = "SORDINO_TEST_KILLED";
         if let Some(folder) = std::env::var_os(FOLDER) {
             let late = std::path::Path::new(&folder).join("late");
@@ -294,7 +294,7 @@ mod tests {
         }
         let folder = std::env::temp_dir().join(format!("sordino-killed-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let name = "program::tests::mended_it_ends_with_a_process_that_is_killed";
+        let name = "program::tests::it_ends_with_a_process_that_is_killed";
         let mut again = Command::new(std::env::current_exe().unwrap());
         let ended = again
             .args([name, "--exact"])

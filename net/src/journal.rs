@@ -464,7 +464,7 @@ mod tests {
     /// The proof of later contributions was written over when an older agent.bin was restored
     /// beside it.
     #[test]
-    fn mended_a_journal_that_is_ahead_of_its_file_is_not_written_over() {
+    fn a_journal_that_is_ahead_of_its_file_is_not_written_over() {
         let path =
             std::env::temp_dir().join(format!("sordino-net-ahead-{}.journal", std::process::id()));
         drop(std::fs::remove_file(&path));

@@ -407,7 +407,7 @@ mod tests {
 
     /// "Later" ended an agent for good.
     #[test]
-    fn mended_later_is_a_matter_of_trying_again() {
+    fn later_is_a_matter_of_trying_again() {
         let said = |code: u16| {
             let headers = HeaderMap::from_iter([(LATER, 2500.into())]);
             status(&Answered {

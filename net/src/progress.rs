@@ -364,7 +364,7 @@ mod tests {
 
     /// The ledger said 2.041 and the last line "ε 2.04".
     #[test]
-    fn mended3_epsilon_that_was_spent_is_never_told_smaller_than_it_is() {
+    fn epsilon_that_was_spent_is_never_told_smaller_than_it_is() {
         for (epsilon, told) in [
             (2.041, "2.05"),
             (2.049, "2.05"),

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended3_a_file_says_what_it_is_and_of_which_version() {
+    fn a_file_says_what_it_is_and_of_which_version() {
         let whole = with_version("round", b"content\nand more");
         assert_eq!(
             content("round", &whole),

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_the_header_is_in_words_of_c() {
+    fn the_header_is_in_words_of_c() {
         let rust = "/**\n * Adds.\n *\n * # Safety\n *\n * `a` is NULL or good\n * for `n` bytes; the others are NULL or good for \
                     one value.\n */\nint add(void);\n";
         let said = "/**\n * Adds.\n *\n * Pointers: `a` is NULL or points to `n` bytes; the others are NULL or point to one \

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_the_cost_of_a_small_image_is_what_was_measured() {
+    fn the_cost_of_a_small_image_is_what_was_measured() {
         let read = |path: &str| fs::read_to_string(process::root().join(path)).unwrap();
         let page = read("docs/device-table.md");
         // From the table itself: instructions at 3 and at s, the third and the sixth cell of every
@@ -362,7 +362,7 @@ mod tests {
     /// No count of the table is what a counter of 32 bits would have left: every bound of the M0 is
     /// above those of the M4F, and the dearest call is dearer than that counter lasts.
     #[test]
-    fn mended3_every_core_has_bounds_and_the_counter_does_not_wrap() {
+    fn every_core_has_bounds_and_the_counter_does_not_wrap() {
         let page = fs::read_to_string(process::root().join("docs/device-table.md")).unwrap();
         let number = |cell: &str| cell.trim().replace(',', "").parse::<u64>().ok();
         let mut dearest = 0;

@@ -287,7 +287,7 @@ mod tests {
 
     /// A doctest looped for an hour: cargo was stopped, and what cargo had started was not.
     #[test]
-    fn mended_what_a_command_has_started_is_over_with_it() {
+    fn what_a_command_has_started_is_over_with_it() {
         let shell = |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]).env("LC_ALL", "C");

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended3_catalogue_and_tables_are_read_as_the_program_prints_them() {
+    fn catalogue_and_tables_are_read_as_the_program_prints_them() {
         let catalogue = "a/one    figure 1 (20 runs)\na/two    tables; needs --data x.csv (10 runs)\nb/three  more\n";
         assert_eq!(without_data(catalogue), ["a/one", "b/three"]);
         let table = "b/three\n band  expected  measured  holds \n----\n x      < 1       0.5     yes   \n y      < 1       2.0     NO    \n\
@@ -149,7 +149,7 @@ mod tests {
     /// An experiment that dies is a failure, one whose bands do not hold has come to its end.
     #[test]
     #[cfg(unix)]
-    fn mended3_an_experiment_that_dies_is_told_from_one_whose_bands_do_not_hold() {
+    fn an_experiment_that_dies_is_told_from_one_whose_bands_do_not_hold() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("sordino-reproduce-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

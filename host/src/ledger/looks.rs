@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended3_names_that_look_like_another_are_refused_by_the_character() {
+    fn names_that_look_like_another_are_refused_by_the_character() {
         for (name, character) in [
             // Cyrillic а in a Latin word, a word of Cyrillic letters that reads "сосо", Greek
             // omicron.
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_names_of_one_alphabet_are_left_alone() {
+    fn names_of_one_alphabet_are_left_alone() {
         for name in [
             "patients 2026/07 (ward-1)",
             "résultats",

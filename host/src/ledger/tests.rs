@@ -173,7 +173,7 @@ fn charges_outlive_the_program_and_the_budget_holds() {
 
 /// Issue 10, item 4: twelve lines at z = 1 rewritten to z = 9 were believed.
 #[test]
-fn mended_a_tampered_line_is_refused_with_its_number() {
+fn a_tampered_line_is_refused_with_its_number() {
     let desk = Desk::new("tampered");
     let open = |options: &Options| Ledger::open_secret(&desk.path, &rounds(), options);
     let mut ledger = open(&desk.options()).unwrap();
@@ -223,7 +223,7 @@ fn mended_a_tampered_line_is_refused_with_its_number() {
 /// Findings 3: `sed -i`, an editor's save or `rm` between opening and charging took the charge with
 /// it.
 #[test]
-fn mended_a_ledger_exchanged_while_open_charges_nothing() {
+fn a_ledger_exchanged_while_open_charges_nothing() {
     type Attack = (&'static str, fn(&Desk));
     let exchange: [Attack; 4] = [
         ("replaced by a copy", |desk| {
@@ -269,7 +269,7 @@ fn mended_a_ledger_exchanged_while_open_charges_nothing() {
 }
 
 #[test]
-fn mended_an_older_copy_is_refused_and_says_what_to_do() {
+fn an_older_copy_is_refused_and_says_what_to_do() {
     let desk = Desk::new("rollback");
     let mut ledger = desk.open().unwrap();
     ledger.charge(0, &[pure(0.25)]).unwrap();
@@ -348,7 +348,7 @@ fn mended_an_older_copy_is_refused_and_says_what_to_do() {
 }
 
 #[test]
-fn mended_a_second_ledger_of_a_data_set_is_refused() {
+fn a_second_ledger_of_a_data_set_is_refused() {
     let desk = Desk::new("second");
     let mut ledger = desk.open().unwrap();
     // Removed while empty: nothing is lost, and nothing is held against it.
@@ -399,7 +399,7 @@ fn mended_a_second_ledger_of_a_data_set_is_refused() {
 }
 
 #[test]
-fn mended_the_first_line_is_checked_by_name() {
+fn the_first_line_is_checked_by_name() {
     let desk = Desk::new("head");
     let without = Terms {
         epsilon_max: None,
@@ -533,7 +533,7 @@ fn mended_the_first_line_is_checked_by_name() {
 
 /// A torn line was refused for ever under secret noise, with no way back.
 #[test]
-fn mended_a_torn_last_line_counts_as_charged() {
+fn a_torn_last_line_counts_as_charged() {
     let desk = Desk::new("torn");
     let mut ledger = desk.open().unwrap();
     ledger.charge(0, &[pure(0.25)]).unwrap();
@@ -643,7 +643,7 @@ fn simulated_charges_count_once_and_torn_lines_are_dropped() {
 
 /// Findings 7: a host that takes its budget from a checkpoint spends 7.8 of 4 in fourteen releases.
 #[test]
-fn mended_a_budget_comes_back_from_the_ledger() {
+fn a_budget_comes_back_from_the_ledger() {
     let desk = Desk::new("resumed");
     let mut total = 0;
     // Every life forgets all but the ledger.
@@ -671,7 +671,7 @@ fn mended_a_budget_comes_back_from_the_ledger() {
 }
 
 #[test]
-fn mended_pipes_and_devices_are_refused_at_once() {
+fn pipes_and_devices_are_refused_at_once() {
     let desk = Desk::new("pipe");
     assert!(
         std::process::Command::new("mkfifo")
@@ -727,7 +727,7 @@ fn a_state_folder_that_cannot_be_written_is_refused_unless_asked() {
 /// A ledger of Gaussians on everybody counts exactly: a plan of ε gets its last release, one
 /// release more is refused.
 #[test]
-fn mended3_a_ledger_of_gaussians_counts_exactly() {
+fn a_ledger_of_gaussians_counts_exactly() {
     let desk = Desk::new("gaussian");
     let release = |noise_multiplier| Event::Gaussian {
         noise_multiplier,

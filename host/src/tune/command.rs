@@ -333,7 +333,7 @@ mod tests {
     /// Hygiene 15: the group was killed by a number that could already belong to another. And what
     /// a command leaves in the background ends with it, also if nobody waits for its output.
     #[test]
-    fn mended_the_group_ends_with_its_command() {
+    fn the_group_ends_with_its_command() {
         let file = std::env::temp_dir().join(format!("sordino-left-{}", std::process::id()));
         let command = format!(
             "(sleep 2; echo alive > {}) >/dev/null 2>&1 & echo 1",
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_command_that_is_asked_to_end_may_clean_up() {
+    fn a_command_that_is_asked_to_end_may_clean_up() {
         let file = std::env::temp_dir().join(format!("sordino-clean-{}", std::process::id()));
         let command = format!(
             "trap 'echo clean > {}; exit 0' TERM; sleep 600 & wait",

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_results_do_not_depend_on_how_many_run_at_a_time() {
+    fn results_do_not_depend_on_how_many_run_at_a_time() {
         let text =
             "design = \"grid\"\n[parameters.x]\nlow = 0\nhigh = 6\ninteger = true\npoints = 7";
         let space = CandidateList::parse("s", text).unwrap();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_stop_ends_every_command() {
+    fn a_stop_ends_every_command() {
         let space =
             CandidateList::parse("s", "candidates = 4\n[parameters.x]\nlow = 0\nhigh = 1").unwrap();
         let stop = Stop::never();

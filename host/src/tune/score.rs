@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended_decimals_are_counted_as_written() {
+    fn decimals_are_counted_as_written() {
         for (text, expected) in [
             ("0.50", 2),
             ("1", 0),
@@ -180,7 +180,7 @@ mod tests {
     /// The printed score of a mean of right/wrong records never moves further than the sensitivity
     /// it is noised for. Control: with the promise alone it does, at 3,000 and at 30,000 records.
     #[test]
-    fn mended_the_sensitivity_covers_the_last_decimal() {
+    fn the_sensitivity_covers_the_last_decimal() {
         let mut beyond_the_promise = Vec::new();
         for records in [7, 999, 3000, 5000, 30_000] {
             let needed = decimals_needed(1.0, records);
@@ -219,7 +219,7 @@ mod tests {
     /// sixty times of what the noise was scaled to. Control: the sensitivity without a double's
     /// step is exceeded.
     #[test]
-    fn mended_the_sensitivity_covers_what_a_double_can_say() {
+    fn the_sensitivity_covers_what_a_double_can_say() {
         let records = 1_000_000;
         for (low, high) in [
             (999_999_999_999.0, 1e12),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_a_fraction_names_its_records() {
+    fn a_fraction_names_its_records() {
         let reading = Reading::Fraction(5000);
         assert_eq!(reading.read("4357/5000"), Ok(Value::Count(4357)));
         assert_eq!(reading.read("5000 / 5000"), Ok(Value::Count(5000)));

@@ -205,7 +205,7 @@ mod tests {
                         [parameters.b]\nchoices = [\"x\", 2, true]\n[parameters.c]\nlow = 1\nhigh = 2\ninteger = true\npoints = 5";
 
     #[test]
-    fn mended_the_example_of_the_help_is_a_space() {
+    fn the_example_of_the_help_is_a_space() {
         assert_eq!(
             CandidateList::parse("example", EXAMPLE).unwrap().count(),
             24

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended3_a_moment_is_read_or_refused() {
+    fn a_moment_is_read_or_refused() {
         let seconds = |text| {
             moment(text).map(|at| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
         };

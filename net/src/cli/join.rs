@@ -546,7 +546,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended3_a_point_is_data_and_never_text_of_a_command() {
+    fn a_point_is_data_and_never_text_of_a_command() {
         let point = [0.1, 1.0, 1e-300, 0.123_456_789_012_345_68];
         let query = Query {
             agent: 0,

@@ -9,7 +9,7 @@ fn key(n: u8) -> Fingerprint {
 /// One broken line among the invitations, and no revocation was read any more; an edit that kept a
 /// file's length was not seen.
 #[test]
-fn mended_a_revocation_holds_whatever_is_broken() {
+fn a_revocation_holds_whatever_is_broken() {
     let folder =
         std::env::temp_dir().join(format!("sordino-net-revocation-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
@@ -207,7 +207,7 @@ fn an_invitation_ends_and_one_made_again_takes_the_slot_once() {
 
 /// Of two lines that were added at one time after one that was cut off, each took the other for it.
 #[test]
-fn mended_lines_of_many_writers_are_all_there() {
+fn lines_of_many_writers_are_all_there() {
     let folder = std::env::temp_dir().join(format!("sordino-net-lines-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();

@@ -35,7 +35,7 @@ fn frames(federation: &Federation) -> usize {
 
 /// A server without agents made and charged all its rounds: "frames 11, charges 10, ε 2.041, done".
 #[test]
-fn mended3_a_server_without_its_agents_begins_no_round_and_charges_nothing() {
+fn a_server_without_its_agents_begins_no_round_and_charges_nothing() {
     bounded(|| {
         let federation =
             Federation::waiting("alone", 2, 3, &["--deadline", "100ms", "--linger", "2s"]);
@@ -90,7 +90,7 @@ fn mended3_a_server_without_its_agents_begins_no_round_and_charges_nothing() {
 
 /// Agents that have joined and are gone: rounds went on, noised and charged.
 #[test]
-fn mended3_a_release_below_the_public_minimum_is_held() {
+fn a_release_below_the_public_minimum_is_held() {
     bounded(|| {
         let more = ["--min-agents", "2", "--deadline", "300ms", "--linger", "3s"];
         let federation = Federation::waiting("held", 3, 5, &more);
@@ -147,7 +147,7 @@ fn mended3_a_release_below_the_public_minimum_is_held() {
 }
 
 #[test]
-fn mended3_a_federation_begins_at_the_time_that_was_said_and_not_before() {
+fn a_federation_begins_at_the_time_that_was_said_and_not_before() {
     bounded(|| {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -194,7 +194,7 @@ fn mended3_a_federation_begins_at_the_time_that_was_said_and_not_before() {
 }
 
 #[test]
-fn mended3_an_agent_that_is_shut_out_neither_counts_nor_is_waited_for() {
+fn an_agent_that_is_shut_out_neither_counts_nor_is_waited_for() {
     bounded(|| {
         let federation =
             Federation::waiting("shut-out", 3, 2, &["--deadline", "200ms", "--linger", "2s"]);

@@ -462,7 +462,7 @@ fn strangers_leave_room_for_those_who_are_enrolled() {
 /// Connections were counted, the files that a process may open were not: with `ulimit -n 1024` a
 /// thousand silent connections ended the server at its next release.
 #[test]
-fn mended_silent_connections_take_no_file_that_a_release_needs() {
+fn silent_connections_take_no_file_that_a_release_needs() {
     bounded(|| {
         let federation =
             Federation::new("handles", 2, 3, &["--deadline", "2s", "--linger", "200ms"]);
@@ -510,7 +510,7 @@ fn mended_silent_connections_take_no_file_that_a_release_needs() {
 
 /// A request every now and then kept a stranger's place for ever.
 #[test]
-fn mended_a_stranger_who_goes_on_asking_gives_its_place_back() {
+fn a_stranger_who_goes_on_asking_gives_its_place_back() {
     bounded(|| {
         runtime().block_on(async {
             let patience = Duration::from_millis(400);

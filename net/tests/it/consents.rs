@@ -108,7 +108,7 @@ fn inadmissible() -> Vec<(&'static str, Terms)> {
 
 /// A server of ninety lines with edited terms got raw vectors, exit 0, and not a word.
 #[test]
-fn mended3_an_agent_joins_nothing_that_no_server_serves() {
+fn an_agent_joins_nothing_that_no_server_serves() {
     bounded(|| {
         let place = Place::new("consents");
         for (number, (expected, terms)) in inadmissible().into_iter().enumerate() {
@@ -159,7 +159,7 @@ pub const OWNED: Owner = (Some(100.0), None);
 
 /// Without `--max-epsilon` an agent agreed to whatever ε the server said.
 #[test]
-fn mended3_without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
+fn without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
     bounded(|| {
         let place = Place::new("unasked");
         let costing = |epsilon_max: f64| announcing(Some(epsilon_max), 1e-5, 1000);
@@ -291,7 +291,7 @@ pub async fn offered(
 }
 
 #[test]
-fn mended3_joint_draws_beyond_the_stated_work_are_refused_by_name() {
+fn joint_draws_beyond_the_stated_work_are_refused_by_name() {
     // White noise in all but name: every candidate needs a column of its own.
     let rough = |points: u32| {
         let mut terms = searching(
@@ -339,7 +339,7 @@ fn mended3_joint_draws_beyond_the_stated_work_are_refused_by_name() {
 }
 
 #[test]
-fn mended3_what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of_the_key() {
+fn what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of_the_key() {
     let place = Place::new("keys-of-a-scenario");
     let folder = place.0.join("server").display().to_string();
     let served = |scenario: &str, settings: &[&str]| {
@@ -416,7 +416,7 @@ fn mended3_what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of
 
 /// δ = N^−1.1 was taken without a word: .30 for three sites.
 #[test]
-fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
+fn a_server_takes_one_over_ten_n_and_says_what_it_costs() {
     bounded(|| {
         let federation = Federation::waiting("delta", 3, 2, &["--set", "privacy.delta=0.29868"]);
         let status = federation.serve().ended();
@@ -465,7 +465,7 @@ fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
 /// What an agent agrees to was told after the fact, or never; that its own ε admits no more was
 /// told never.
 #[test]
-fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
+fn an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
     const MOST: f64 = 6.0;
     const ROUNDS: u32 = 8;
     bounded(|| {
@@ -544,7 +544,7 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
 /// Points were pasted into the text of the shell, which everybody on the machine can read, and
 /// printed by a command that failed.
 #[test]
-fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
+fn a_command_is_told_its_point_where_nobody_else_reads_it() {
     bounded(|| {
         let federation = Federation::new(
             "points",
@@ -625,7 +625,7 @@ fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
 
 /// One failed training ended an agent for good, and one that never ended held it for ever.
 #[test]
-fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
+fn a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
     bounded(|| {
         let federation = Federation::new("retries", 2, 1, &["--deadline", "1h"]);
         let _server = federation.serve();

@@ -173,7 +173,7 @@ fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
 
 /// 503 with a time to come back ended `join`.
 #[test]
-fn mended_an_agent_that_is_told_later_comes_back() {
+fn an_agent_that_is_told_later_comes_back() {
     bounded(|| {
         let federation = Federation::new(
             "later",

@@ -35,7 +35,7 @@ fn files(folder: &Path, found: &mut Vec<(u32, String)>) {
 /// An agent's observations, the seed of its draws and the server's next broadcast were 0644 in such
 /// a folder.
 #[test]
-fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
+fn nothing_in_a_folder_that_was_there_is_open_to_others() {
     bounded(|| {
         let federation = Federation::new(
             "open",
@@ -154,7 +154,7 @@ fn edits_are_named(federation: &Federation) {
 
 /// Two processes that found no key made two.
 #[test]
-fn mended_a_key_is_made_once_whoever_opens_it_first() {
+fn a_key_is_made_once_whoever_opens_it_first() {
     let place = Place::new("keys");
     let path = place.0.join("server.key");
     let open = || {

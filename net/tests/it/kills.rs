@@ -311,7 +311,7 @@ fn a_folder_from_yesterday_is_refused_by_the_ledger_and_by_the_agents() {
 /// An agent that asks only when the restored server has made as many frames again was told "a fork"
 /// and gave up; the server went on and said nothing.
 #[test]
-fn mended_a_folder_from_yesterday_is_known_by_an_agent_that_asks_late() {
+fn a_folder_from_yesterday_is_known_by_an_agent_that_asks_late() {
     bounded(|| {
         // Rounds close without anybody: both histories are made by the clock.
         let federation =

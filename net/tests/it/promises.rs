@@ -8,7 +8,7 @@ use sordino_experiment::text::MEANING;
 use super::util::{Federation, bounded};
 
 #[test]
-fn mended3_a_promise_says_what_two_contributions_cost_and_what_it_does_not_cover() {
+fn a_promise_says_what_two_contributions_cost_and_what_it_does_not_cover() {
     bounded(|| {
         let federation = Federation::new("promise", 5, 3, &["--deadline", "60s"]);
         let mut server = federation.serve();

@@ -42,7 +42,7 @@ fn signed(path: &Path, mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// round.bin, terms.bin and agent.bin carried no version, and unknown fields passed in silence.
 #[test]
-fn mended3_files_of_the_version_before_are_read_and_newer_ones_refused_by_name() {
+fn files_of_the_version_before_are_read_and_newer_ones_refused_by_name() {
     bounded(|| {
         let more = ["--close-early", "--deadline", "60s", "--linger", "5s"];
         let federation = Federation::new("versions", 2, 400, &more);
@@ -158,7 +158,7 @@ fn mended3_files_of_the_version_before_are_read_and_newer_ones_refused_by_name()
 
 /// Every answer names program and version, those to nonsense as well.
 #[test]
-fn mended3_every_answer_names_the_program_and_its_version() {
+fn every_answer_names_the_program_and_its_version() {
     bounded(|| {
         let federation = Federation::new("named", 2, 2, &["--deadline", "60s"]);
         let _server = federation.serve();
@@ -205,7 +205,7 @@ fn terminate(process: &Process) {
 /// The first process of a container gets no SIGTERM that it did not ask for; here it ended both
 /// without a word.
 #[test]
-fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
+fn sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
     bounded(|| {
         let federation = Federation::new("terminated", 2, 2, &["--deadline", "60s"]);
         let server = federation.serve();
@@ -298,7 +298,7 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
 
 /// A server of a federation that was over stayed for all of --linger, an hour, whenever it started.
 #[test]
-fn mended3_a_finished_server_that_starts_again_stays_for_the_rest_of_its_time() {
+fn a_finished_server_that_starts_again_stays_for_the_rest_of_its_time() {
     bounded(|| {
         let federation = Federation::new("over", 2, 1, &["--deadline", "50ms", "--linger", "3s"]);
         let server = federation.serve();
@@ -338,7 +338,7 @@ fn mended3_a_finished_server_that_starts_again_stays_for_the_rest_of_its_time() 
 
 /// Connections to the metrics were without a bound, of number and of time.
 #[test]
-fn mended3_connections_to_the_metrics_are_bounded() {
+fn connections_to_the_metrics_are_bounded() {
     bounded(|| {
         let admin = format!("127.0.0.1:{}", free_port());
         let federation =
@@ -412,7 +412,7 @@ fn numbers_have_names(admin: &str) {
 
 /// `COPY . .` took every folder of a server along, with its keys.
 #[test]
-fn mended3_an_image_is_built_from_what_it_needs_and_no_folder_with_keys() {
+fn an_image_is_built_from_what_it_needs_and_no_folder_with_keys() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let rules = fs::read_to_string(root.join(".dockerignore")).unwrap();
     let rules: Vec<&str> = rules
@@ -458,7 +458,7 @@ fn mended3_an_image_is_built_from_what_it_needs_and_no_folder_with_keys() {
 
 /// No command verified a promise, and only a digest of its key was printed.
 #[test]
-fn mended3_a_promise_is_verified_and_any_change_of_it_noticed() {
+fn a_promise_is_verified_and_any_change_of_it_noticed() {
     bounded(|| {
         let federation = Federation::new("promise", 2, 2, &["--deadline", "60s"]);
         let _server = federation.serve();

@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn mended_the_loss_that_is_told_is_the_tight_one_by_release() {
+    fn the_loss_that_is_told_is_the_tight_one_by_release() {
         let event = |noise_multiplier| Event::PoissonSampledGaussian {
             sampling_probability: 0.25,
             noise_multiplier,

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended3_a_bound_is_never_told_below_itself() {
+    fn a_bound_is_never_told_below_itself() {
         let mut below = 0;
         for step in 1..4000 {
             let x = 0.003 * f64::from(step) * 1.0007f64.powi(step);
@@ -154,7 +154,7 @@ mod tests {
     /// A reader of records begins a record at the second half of CRLF, or at the empty lines above
     /// it.
     #[test]
-    fn mended3_lines_are_those_of_an_editor_whatever_ends_them() {
+    fn lines_are_those_of_an_editor_whatever_ends_them() {
         for text in [
             "h\na\n\nb\nc\n",
             "h\r\na\r\n\r\nb\r\nc\r\n",

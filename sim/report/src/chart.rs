@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mended3_a_picture_has_the_axis_that_is_asked_for() {
+    fn a_picture_has_the_axis_that_is_asked_for() {
         let chart = |scale, values: &[f64]| Chart {
             title: "t".into(),
             x_label: String::new(),

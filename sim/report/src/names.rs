@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_no_name_lies_on_a_dot_a_bar_or_another_name() {
+    fn no_name_lies_on_a_dot_a_bar_or_another_name() {
         let dots = ten();
         let names = beside(&dots, FRAME).unwrap();
         assert_eq!((names.len(), overlaps(&dots, &names)), (10, 0), "{names:?}");

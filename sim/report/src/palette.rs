@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_no_own_method_has_the_colour_of_dp_prior() {
+    fn no_own_method_has_the_colour_of_dp_prior() {
         let colours = |class: &str| {
             hues()
                 .find(|hue| hue.0 == class)

@@ -420,7 +420,7 @@ mod tests {
 
     /// README's picture said "ε = 7.05" and neither δ nor relation.
     #[test]
-    fn mended3_a_picture_says_to_which_delta_and_relation_its_epsilons_belong() {
+    fn a_picture_says_to_which_delta_and_relation_its_epsilons_belong() {
         let method = |relation: Option<&str>, delta: f64| MethodSummary {
             neighboring_relation: relation.map(str::to_owned),
             losses: vec![Loss::new("epsilon_pld", 7.05), Loss::new("delta", delta)],

@@ -608,7 +608,7 @@ mod tests {
 
     /// In the width of a column names stand in a key, and colours alone told dots apart.
     #[test]
-    fn mended3_dots_have_their_names_beside_them_where_names_stand_in_a_key() {
+    fn dots_have_their_names_beside_them_where_names_stand_in_a_key() {
         let drawn = |points: &[f64]| {
             let curve = |(place, label): (usize, &str)| Curve {
                 class: "ink",

@@ -558,7 +558,7 @@ mod tests {
 
     /// Before the mend the program panicked (exit code 101) or passed.
     #[test]
-    fn mended_an_audit_without_an_outcome_ends_with_code_1() {
+    fn an_audit_without_an_outcome_ends_with_code_1() {
         let seed = 1;
         let audit = GaussianAudit {
             noise_multiplier: 1e6,

@@ -164,7 +164,7 @@ fn releases_of_a_result() {
 
 /// Excel and Python's csv.writer end lines by CRLF: the line that was named was the one above.
 #[test]
-fn mended3_lines_of_crlf_files_are_those_of_an_editor() {
+fn lines_of_crlf_files_are_those_of_an_editor() {
     let folder = scratch("bad-crlf");
     std::fs::write(folder.join("t.toml"), TABLE).unwrap();
     for end in ["\n", "\r\n"] {

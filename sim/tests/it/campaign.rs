@@ -445,7 +445,7 @@ fn chosen(run: &MethodRun, space: &Space, points: &[Vec<f64>]) -> (PriorFile, Ve
 /// All queries after the first were told as those of the file, also where it was not read or the
 /// agent's own values spoke against it.
 #[test]
-fn mended_a_question_of_a_search_alone_is_the_agents_own() {
+fn a_question_of_a_search_alone_is_the_agents_own() {
     let methods = "federation.methods=[\"campaign\", \"campaign-noise\"]";
     let scenario = small("", &[&SET[..], &[methods, "runs=1"]].concat());
     let Named { space, .. } = Named::of(&scenario.objective).unwrap();
@@ -468,7 +468,7 @@ fn mended_a_question_of_a_search_alone_is_the_agents_own() {
 
 /// An agent of a federated prior asks by a model; one of trust 0 does not follow the common draw.
 #[test]
-fn mended_a_query_by_a_model_that_follows_no_draw_is_the_agents_own() {
+fn a_query_by_a_model_that_follows_no_draw_is_the_agents_own() {
     let count = |settings: &[&str]| {
         let one = ["federation.methods=[\"dp-prior\"]", "runs=1"];
         let scenario = small("", &[&SET[..], &one, settings].concat());

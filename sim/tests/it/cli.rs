@@ -147,7 +147,7 @@ fn run_answers_with_the_promised_object() {
 }
 
 #[test]
-fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
+fn epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
     let folder = scratch("cli-epsilon");
     let output = done(&folder, &small(&["--format", "json", "--out", "a"]));
     let summary = Summary::parse(text(&output.stdout)).unwrap();

@@ -377,7 +377,7 @@ fn candidates_of_a_list_are_asked_in_the_users_units() {
 
 /// A grid of two points an axis has no candidate with the middle one of three names.
 #[test]
-fn mended_a_design_that_leaves_names_out_is_refused() {
+fn a_design_that_leaves_names_out_is_refused() {
     let folder = scratch("command-names");
     beside(&folder, PROGRAM);
     let set = [
@@ -395,7 +395,7 @@ fn mended_a_design_that_leaves_names_out_is_refused() {
 /// A program that prints more than its answers: nothing it says is taken for the answer to another
 /// question.
 #[test]
-fn mended_a_program_that_prints_more_is_stopped_by_name() {
+fn a_program_that_prints_more_is_stopped_by_name() {
     for (name, before, expected) in [
         (
             "words",
@@ -440,7 +440,7 @@ fn mended_a_program_that_prints_more_is_stopped_by_name() {
 /// A disk that is full is a failure that says what could not be written, and with room again the
 /// run goes on to the same bits. It was told as bad input, and as a file that cannot be read.
 #[test]
-fn mended_a_full_disk_is_no_bad_input() {
+fn a_full_disk_is_no_bad_input() {
     let folder = scratch("command-full");
     beside(&folder, PROGRAM);
     const SHORT: &str =

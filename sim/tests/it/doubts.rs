@@ -65,7 +65,7 @@ fn regrets(summary: &serde_json::Value) -> [f64; 2] {
 /// without a word. The warning is everywhere, and with what it proposes `dp-prior` is far better
 /// than random.
 #[test]
-fn mended3_the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_proposed_works() {
+fn the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_proposed_works() {
     let folder = scratch("doubts");
     std::fs::write(folder.join("t.toml"), book()).unwrap();
     let common = [
@@ -144,7 +144,7 @@ fn mended3_the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_prop
 /// A program's answers are known at the end; parts of a table are put together without it, and say
 /// the same.
 #[test]
-fn mended3_programs_and_merged_parts_are_warned_of_as_well() {
+fn programs_and_merged_parts_are_warned_of_as_well() {
     let folder = scratch("doubts-parts");
     let scenario = book()
         .replace("kind = \"table\"", "kind = \"table\"\n")

@@ -56,7 +56,7 @@ fn begin(folder: &Path, place: &str, whole: &Path) {
 }
 
 #[test]
-fn mended_a_folder_of_another_scenario_is_refused_with_the_difference() {
+fn a_folder_of_another_scenario_is_refused_with_the_difference() {
     let folder = scratch("folders-other");
     for (name, run, setting, lines) in models() {
         let resumed = [&run[..], &["--out", name, "--resume"]].concat();
@@ -92,7 +92,7 @@ fn mended_a_folder_of_another_scenario_is_refused_with_the_difference() {
 /// Each file in turn cannot be written, because a folder stands in its place: `summary.json` is not
 /// there then.
 #[test]
-fn mended_the_summary_is_written_last() {
+fn the_summary_is_written_last() {
     let folder = scratch("folders-last");
     for (name, run, ..) in models() {
         let whole = format!("{name}-whole");
@@ -144,7 +144,7 @@ fn appeared(path: &Path, child: &mut Child) -> bool {
 }
 
 #[test]
-fn mended_a_folder_has_one_writer_at_a_time() {
+fn a_folder_has_one_writer_at_a_time() {
     let folder = scratch("folders-lock");
     let long = |head: &'static str, scenario: &[&'static str], runs: &'static str| {
         [&[head], scenario, &["--runs", runs, "--resume", "--out"]].concat()
@@ -233,7 +233,7 @@ fn briefly(folder: &Path, arguments: &[&str]) -> Result<String, &'static str> {
 
 #[cfg(unix)]
 #[test]
-fn mended_what_is_no_regular_file_is_not_read() {
+fn what_is_no_regular_file_is_not_read() {
     let folder = scratch("folders-devices");
     assert!(
         Command::new("mkfifo")
@@ -343,7 +343,7 @@ fn mended_what_is_no_regular_file_is_not_read() {
 }
 
 #[test]
-fn mended_data_that_nobody_reads_are_refused() {
+fn data_that_nobody_reads_are_refused() {
     let folder = scratch("folders-data");
     for scenario in [
         "winequality",
@@ -395,7 +395,7 @@ fn mended_data_that_nobody_reads_are_refused() {
 }
 
 #[test]
-fn mended_no_two_columns_of_a_sweep_have_one_name() {
+fn no_two_columns_of_a_sweep_have_one_name() {
     let folder = scratch("folders-columns");
     for (out, runs) in [
         ("fixed", &["--runs", "2"][..]),
@@ -443,7 +443,7 @@ fn mended_no_two_columns_of_a_sweep_have_one_name() {
 }
 
 #[test]
-fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_there() {
+fn a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_there() {
     let folder = scratch("folders-unfinished");
     for (name, run, ..) in models() {
         // A run that is killed in the middle: the results of one of its runs are there, by every
@@ -623,7 +623,7 @@ fn the_default_folder_is_small_and_whole() {
 
 /// A program that resumes and reads JSON got nothing from a folder that was complete.
 #[test]
-fn mended3_a_complete_folder_that_is_resumed_prints_its_summary() {
+fn a_complete_folder_that_is_resumed_prints_its_summary() {
     let folder = scratch("folders-complete");
     let run = [
         "run", SMALL, "--set", METHODS, "--runs", "1", "--out", "a", "--format", "json",

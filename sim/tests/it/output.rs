@@ -226,7 +226,7 @@ fn refusals_name_the_key() {
 
 /// δ of core's two events at every ε, against what is said beside it.
 #[test]
-fn mended_delta_is_told_as_it_is_charged() {
+fn delta_is_told_as_it_is_charged() {
     use sordino_core::output::{FailureRule, ScoreScale, WorstCase};
     use sordino_core::privacy::{Epsilon, Event};
     let charged = |epsilon: f64| -> f64 {

@@ -79,7 +79,7 @@ fn threads_change_nothing_and_the_seed_does() {
 
 /// The key was read, refused out of its range, and then not used.
 #[test]
-fn mended_the_failure_probability_is_that_of_the_modeler() {
+fn the_failure_probability_is_that_of_the_modeler() {
     let rounds = |setting: &str| {
         let settings = [&SMALL[..], &["modeler.rounds=40", setting]].concat();
         run("outsourced-grid", &settings)

@@ -334,7 +334,7 @@ fn sheets(folder: &Path) {
 }
 
 #[test]
-fn mended_every_text_of_every_picture_lies_inside_it() {
+fn every_text_of_every_picture_lies_inside_it() {
     let folder = scratch("pictures");
     made(&folder);
     let mut open = vec![folder.clone()];

@@ -48,7 +48,7 @@ fn epsilon_by_three_accountants_is_ordered() {
 }
 
 #[test]
-fn mended_the_tight_accountant_is_asked_where_none_is_named() {
+fn the_tight_accountant_is_asked_where_none_is_named() {
     let folder = scratch("privacy-default");
     let said = done(&folder, &format!("privacy epsilon {PAPER} --delta {DELTA}"));
     assert!(
@@ -404,7 +404,7 @@ fn compare_draws_three_curves() {
 /// Without `--out` it was an error. The table is that beside the picture, and its numbers are those
 /// of `privacy epsilon`.
 #[test]
-fn mended3_compare_prints_its_table_without_a_picture() {
+fn compare_prints_its_table_without_a_picture() {
     let folder = scratch("privacy-compare-table");
     let said = done(&folder, &format!("privacy compare {PAPER} --delta 1e-5"));
     assert_eq!(
@@ -475,7 +475,7 @@ fn audit_passes_the_shipped_paths_and_rejects_its_controls() {
 /// ε between two contributions and the best guess, wherever ε is shown; `tests/vectors/replace.csv`
 /// has both numbers.
 #[test]
-fn mended3_epsilon_between_two_contributions_and_the_best_guess_are_shown() {
+fn epsilon_between_two_contributions_and_the_best_guess_are_shown() {
     let folder = scratch("privacy-between");
     let answer = json(&folder, &format!("privacy epsilon {PAPER} --delta {DELTA}"));
     let between = answer["epsilon_between_contributions"].as_f64().unwrap();

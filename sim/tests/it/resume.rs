@@ -256,7 +256,7 @@ fn a_ledger_that_does_not_fit_stops_everything() {
 /// Before the mend: z = 9 written over 1 in 12 lines was accepted on resume, and published in
 /// `ledger.jsonl`.
 #[test]
-fn mended_a_ledger_edited_to_a_cheaper_noise_is_refused() {
+fn a_ledger_edited_to_a_cheaper_noise_is_refused() {
     let (scenario, folder) = stopped("resume-cheaper");
     let path = folder.join("state/run-00000.dp-fts-de.ledger.jsonl");
     let good = std::fs::read_to_string(&path).unwrap();

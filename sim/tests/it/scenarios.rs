@@ -174,7 +174,7 @@ fn every_refusal_names_key_value_range_and_line() {
 }
 
 #[test]
-fn mended_what_core_refuses_is_refused_with_key_and_line() {
+fn what_core_refuses_is_refused_with_key_and_line() {
     let few = refusal("agents = 200", "agents = 1");
     let expected = "my.toml:21: `federation.splits = [2]` is not admissible; admissible: parts whose product is at most the \
                     number of agents, 1: every region needs one that explores it";
@@ -298,7 +298,7 @@ fn settings_are_applied_before_the_check() {
 
 /// What the parser admits core admits, and the other way round.
 #[test]
-fn mended_parser_and_core_have_one_range() {
+fn parser_and_core_have_one_range() {
     let refusal = |setting: &str| set(&[setting]).unwrap_err();
     for x in [1e-7, 9.99e-7, 1e-6, 1.0, 1e6, 1.001e6, 1e8, 1e9, 1e10] {
         let setting = format!("privacy.clipping_norm={x:e}");

@@ -376,7 +376,7 @@ fn the_log_is_json_lines() {
 /// A run's page has paired differences; the pages, tables and pictures of sweeps had the errors of
 /// single means alone.
 #[test]
-fn mended3_a_sweep_tells_paired_differences_at_every_point() {
+fn a_sweep_tells_paired_differences_at_every_point() {
     let folder = scratch("sweep-paired");
     let axes = [
         "--set",
@@ -515,7 +515,7 @@ fn mended3_a_sweep_tells_paired_differences_at_every_point() {
 /// The digest of a data file had quotation marks in its column; it and the number of runs, which
 /// nobody swept, had columns as a key that was swept.
 #[test]
-fn mended_a_column_is_a_key_that_was_swept_and_a_value_is_its_value() {
+fn a_column_is_a_key_that_was_swept_and_a_value_is_its_value() {
     let folder = scratch("sweep-columns");
     std::fs::write(folder.join("t.toml"), bad_input::TABLE).unwrap();
     let table = "a,b,y\n.1,.2,1\n.2,-.4,2\n-.3,.6,3\n.4,.8,4\n";

@@ -356,7 +356,7 @@ fn refused(output: &Output, code: i32, reason: &str) {
 /// Item 5 (a), the attacks of the finding: each released, rc 0, and left a ledger without the
 /// charge.
 #[test]
-fn mended_a_ledger_exchanged_during_training_releases_nothing() {
+fn a_ledger_exchanged_during_training_releases_nothing() {
     let case = Case::new("exchanged");
     for attack in [
         "sed -i 's/^//' sordino-ledger.jsonl",
@@ -383,7 +383,7 @@ fn mended_a_ledger_exchanged_during_training_releases_nothing() {
 /// A loss of about 70 was taken in 0 to 1, larger being better, without a word: every score was
 /// clamped to 1, and a meaningless one was published and charged.
 #[test]
-fn mended3_how_a_number_is_taken_is_told_before_anything_runs() {
+fn how_a_number_is_taken_is_told_before_anything_runs() {
     let case = Case::new("range");
     let loss = "touch ran; echo 7$SORDINO_X.5000";
     let all = [
@@ -457,7 +457,7 @@ fn mended3_how_a_number_is_taken_is_told_before_anything_runs() {
 
 /// Two processes at once, also when the ledger's inode changes under the first.
 #[test]
-fn mended_one_process_at_a_time_even_if_the_file_changes() {
+fn one_process_at_a_time_even_if_the_file_changes() {
     let case = Case::new("two");
     let first =
         "touch started; rm -f sordino-ledger.jsonl; while [ ! -e go ]; do sleep 0.05; done; echo 1";
@@ -491,7 +491,7 @@ fn await_file(case: &Case, name: &str, child: &mut Child) {
 
 /// Item 5 (b): what a ledger is for, what is left of it, and an older copy.
 #[test]
-fn mended_a_ledger_knows_its_data_set_its_maximum_and_its_age() {
+fn a_ledger_knows_its_data_set_its_maximum_and_its_age() {
     let case = Case::new("terms");
     let run = |more: &[&str]| {
         case.prepared("echo 0.5000", &[&["--epsilon", "1"], more].concat())
@@ -605,7 +605,7 @@ fn mended_a_ledger_knows_its_data_set_its_maximum_and_its_age() {
 /// The hostile reading: a begins and aborts, b releases, a releases too; and six at once, with six
 /// ledgers, all released.
 #[test]
-fn mended_a_data_set_has_one_budget_whatever_the_number_of_ledgers() {
+fn a_data_set_has_one_budget_whatever_the_number_of_ledgers() {
     let case = Case::new("ledgers");
     let start = |ledger: &str, command: &str| {
         let more = ["--epsilon", "1", "--max-epsilon", "1", "--ledger", ledger];
@@ -657,7 +657,7 @@ fn mended_a_data_set_has_one_budget_whatever_the_number_of_ledgers() {
 /// Cyrillic а, a zero width space, a soft hyphen: each opened a budget of its own for what a person
 /// reads as one name.
 #[test]
-fn mended3_a_name_that_looks_like_another_begins_no_ledger() {
+fn a_name_that_looks_like_another_begins_no_ledger() {
     let case = Case::new("alike");
     let named = |ledger: &str, name: &str| {
         let all = [
@@ -690,7 +690,7 @@ fn mended3_a_name_that_looks_like_another_begins_no_ledger() {
 
 /// A torn last line was refused for ever.
 #[test]
-fn mended_a_torn_last_line_is_charged_and_tuning_goes_on() {
+fn a_torn_last_line_is_charged_and_tuning_goes_on() {
     let case = Case::new("torn");
     for (round, expected) in [
         (0, "epsilon 1 of"),
@@ -717,7 +717,7 @@ fn mended_a_torn_last_line_is_charged_and_tuning_goes_on() {
 
 /// Item 5 (c): no word of it reached a user.
 #[test]
-fn mended_the_precondition_is_told_everywhere() {
+fn the_precondition_is_told_everywhere() {
     let case = Case::new("precondition");
     let sentence = "Training data must be public or disjoint from the scored records";
     for flag in ["-h", "--help"] {
@@ -750,7 +750,7 @@ fn mended_the_precondition_is_told_everywhere() {
 
 /// Item 5 (d): three decimals at 5,000 records made ε five times too small, and were accepted.
 #[test]
-fn mended_a_rounded_score_is_refused_and_a_fraction_is_exact() {
+fn a_rounded_score_is_refused_and_a_fraction_is_exact() {
     let case = Case::new("rounded");
     let more = ["--epsilon", "1", "--records", "5000", "--show-errors"];
     let output = case.tune(
@@ -805,7 +805,7 @@ fn mended_a_rounded_score_is_refused_and_a_fraction_is_exact() {
 /// Item 5 (e): each of the first three ended sordino and left the training command running. The
 /// hostile reading: Ctrl-\ still did, and dumped core.
 #[test]
-fn mended_signals_end_the_command_and_its_group() {
+fn signals_end_the_command_and_its_group() {
     for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)] {
         if is_ignored(number) {
             // Started by a shell in the background: then it stays ignored, as `nohup` wants it.
@@ -844,7 +844,7 @@ fn mended_signals_end_the_command_and_its_group() {
 
 /// Item 5 (e): commands that wait for one another end only if they run at a time.
 #[test]
-fn mended_jobs_run_at_a_time_and_a_result_file_is_written() {
+fn jobs_run_at_a_time_and_a_result_file_is_written() {
     let case = Case::new("jobs");
     let command = "touch here$SORDINO_X; while [ $(ls here* | wc -l) -lt 5 ]; do sleep 0.05; done; \
                    case $SORDINO_X in 3) echo 0.9;; *) echo 0.1;; esac";
@@ -879,7 +879,7 @@ fn mended_jobs_run_at_a_time_and_a_result_file_is_written() {
 
 /// Item 5 (e): the format of the space file was told nowhere.
 #[test]
-fn mended_the_space_file_of_the_help_works() {
+fn the_space_file_of_the_help_works() {
     let case = Case::new("space");
     let help = done(&case.folder, &["tune", "--help"]);
     let (_, example) = text(&help.stdout).split_once("A space file:").unwrap();

@@ -25,7 +25,7 @@ fn document(features: &[&str]) -> Result<(), String> {
 }
 
 #[test]
-fn mended_documentation_links_hold_with_and_without_alloc() {
+fn documentation_links_hold_with_and_without_alloc() {
     for features in [&[][..], &["--features", "alloc"]] {
         if let Err(text) = document(features) {
             panic!("cargo doc {features:?}\n{text}");

@@ -76,7 +76,7 @@ const FALSE: [&str; 7] = [
 ];
 
 #[test]
-fn mended3_no_text_says_again_what_is_not_so() {
+fn no_text_says_again_what_is_not_so() {
     let mut found = Vec::new();
     texts(&root(), &mut found);
     for path in found {
@@ -130,7 +130,7 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn mended3_no_text_says_what_epsilon_does_not_mean() {
+fn no_text_says_what_epsilon_does_not_mean() {
     let mut found = Vec::new();
     texts(&root(), &mut found);
     assert!(found.len() > 500, "the walk found {} texts", found.len());
@@ -168,7 +168,7 @@ fn mended3_no_text_says_what_epsilon_does_not_mean() {
 }
 
 #[test]
-fn mended3_texts_say_what_epsilon_means_in_the_same_words() {
+fn texts_say_what_epsilon_means_in_the_same_words() {
     let all: Vec<usize> = (0..MEANING.len()).collect();
     let scenario = sordino_sim::scenario::Shipped::find("default").unwrap();
     let explained = sordino_sim::model::parse("default", scenario.text, &[])
@@ -218,7 +218,7 @@ fn gaussian(epsilon: f64, delta: f64) -> GaussianAccountant {
 }
 
 #[test]
-fn mended3_numbers_in_texts_about_epsilon_are_computed() {
+fn numbers_in_texts_about_epsilon_are_computed() {
     let chapter = read("docs/book/src/epsilon.md");
     for epsilon in [0.1f64, 1.0, 3.0, 8.0] {
         let pure = percent_at_most(1.0 / (1.0 + (-epsilon).exp()));
@@ -272,7 +272,7 @@ fn mended3_numbers_in_texts_about_epsilon_are_computed() {
 /// private methods at 1e-5. The book has all rows, README some of them, to the letter, and among
 /// these the one that loses.
 #[test]
-fn mended3_the_table_of_readme_says_its_delta_and_epsilon_at_a_small_one() {
+fn the_table_of_readme_says_its_delta_and_epsilon_at_a_small_one() {
     let readme = read("README.md");
     let results = read("docs/book/src/results.md");
     let mut shown = Vec::new();
@@ -338,7 +338,7 @@ fn mended3_the_table_of_readme_says_its_delta_and_epsilon_at_a_small_one() {
 /// P(L > ε) against δ for one Gaussian: the sentence of the texts, and the multiples that a reading
 /// of them found.
 #[test]
-fn mended3_a_loss_above_epsilon_is_likelier_than_delta() {
+fn a_loss_above_epsilon_is_likelier_than_delta() {
     let delta = 200f64.powf(-1.1);
     let tail = |x: f64| 0.5 * math::erfc(x / std::f64::consts::SQRT_2);
     for (epsilon, times) in [(7.05, 2.5), (0.91, 7.5), (0.2, 20.0)] {
@@ -398,7 +398,7 @@ fn missing(page: &str) -> (usize, Vec<String>) {
 }
 
 #[test]
-fn mended3_the_page_about_epsilon_names_code_that_exists() {
+fn the_page_about_epsilon_names_code_that_exists() {
     let page = read("docs/epsilon.md");
     assert_eq!(missing(&page), (10, Vec::new()));
     for text in ["README.md", "docs/privacy.md", "docs/book/src/epsilon.md"] {

@@ -1,6 +1,7 @@
 //! The tests that need several packages, in one program.
 
 mod accountant;
+mod agent;
 mod device_noise;
 mod digests;
 mod documentation;
@@ -15,7 +16,6 @@ mod fts_server;
 mod fuzz;
 mod local;
 mod mechanisms;
-mod mended_agent;
 mod output;
 mod outsourced;
 mod paper_loops;

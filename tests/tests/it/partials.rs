@@ -172,7 +172,7 @@ fn what_a_collector_took_counts_once_stored_or_not() {
 /// Before the mend: merged, and one agent moved the release by 100 standard deviations of its
 /// noise.
 #[test]
-fn mended_a_collector_of_another_configuration_is_refused() {
+fn a_collector_of_another_configuration_is_refused() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut secret_of(7));
     let mut sums = vec![0; loud().broadcast_len()];
@@ -200,7 +200,7 @@ fn mended_a_collector_of_another_configuration_is_refused() {
 /// Before the mend: a partial from before a restart was taken after the broadcast was opened again,
 /// and the second release was made from the first sample.
 #[test]
-fn mended_a_partial_of_an_earlier_opening_is_refused() {
+fn a_partial_of_an_earlier_opening_is_refused() {
     let mut desk = Desk::new(config());
     let mut source: Secret<Generator> = secret_of(9);
     let stored = postcard::to_allocvec(&desk.state).unwrap();
@@ -235,7 +235,7 @@ fn mended_a_partial_of_an_earlier_opening_is_refused() {
 /// Before the mend: i64::MAX − 5 was merged, and repeating `Charged` until it succeeded conditioned
 /// the noise.
 #[test]
-fn mended_sums_beyond_what_the_sample_can_send_are_refused() {
+fn sums_beyond_what_the_sample_can_send_are_refused() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut simulated(1));
     let honest = collect(&config(), &share, [0.5; M]);
@@ -287,7 +287,7 @@ fn selected(partial: &Owned, agent: u32) -> bool {
 
 /// Before the mend: a sum of an agent whose coin was tails was taken, and counters were believed.
 #[test]
-fn mended_flags_and_counters_are_the_servers_own() {
+fn flags_and_counters_are_the_servers_own() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut simulated(1));
     let honest = collect(&config(), &share, [0.5; M]);
@@ -338,7 +338,7 @@ fn mended_flags_and_counters_are_the_servers_own() {
 /// A round does not end before its deadline unless everybody has answered, and then by a word of
 /// its own.
 #[test]
-fn mended_closing_early_is_a_choice_of_its_own() {
+fn closing_early_is_a_choice_of_its_own() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut simulated(1));
     desk.merge(&collect(
@@ -373,7 +373,7 @@ fn mended_closing_early_is_a_choice_of_its_own() {
 
 /// The sample, the noise and the counters of a broadcast do not outlive it, and are never stored.
 #[test]
-fn mended_the_sample_is_wiped_with_its_round() {
+fn the_sample_is_wiped_with_its_round() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut simulated(1));
     desk.merge(&collect(&config(), &share, [0.5; M])).unwrap();
@@ -402,7 +402,7 @@ fn mended_the_sample_is_wiped_with_its_round() {
 
 /// Stored states that no run can have been in.
 #[test]
-fn mended_a_stored_server_is_judged() {
+fn a_stored_server_is_judged() {
     let config = config();
     let mut numbers = ServerNumbers::<f64>::new(&config);
     for (phase, broadcast, releases, fits) in [

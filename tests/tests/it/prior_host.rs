@@ -138,7 +138,7 @@ fn with_death(
 }
 
 #[test]
-fn mended3_a_prior_of_simulated_noise_is_charged_exactly_once_and_releases_the_same() {
+fn a_prior_of_simulated_noise_is_charged_exactly_once_and_releases_the_same() {
     let kind = SourceKind::Simulation;
     let place = small(N);
     let mut whole = world("whole", ENOUGH);
@@ -172,7 +172,7 @@ fn mended3_a_prior_of_simulated_noise_is_charged_exactly_once_and_releases_the_s
 }
 
 #[test]
-fn mended3_a_prior_of_secret_noise_is_never_charged_too_little() {
+fn a_prior_of_secret_noise_is_never_charged_too_little() {
     let kind = SourceKind::Secret;
     let place = small(N);
     let steps = with_death(&mut world("steps", ENOUGH), &place, u32::MAX, false, kind);
@@ -204,7 +204,7 @@ fn mended3_a_prior_of_secret_noise_is_never_charged_too_little() {
 /// A finite budget holds however often the program dies before it stored anything, and refuses all
 /// that follow.
 #[test]
-fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
+fn the_budget_of_a_prior_is_what_its_ledger_says() {
     let kind = SourceKind::Secret;
     let place = small(N);
     let most = 8.0;
@@ -242,7 +242,7 @@ fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
 
 /// Negative control: a ledger that says "written" before it has written is caught.
 #[test]
-fn mended3_a_ledger_that_lies_to_a_prior_is_caught() {
+fn a_ledger_that_lies_to_a_prior_is_caught() {
     let world = world("liar", ENOUGH);
     let place = small(N);
     let liar = Liar::new(world.mortal(SourceKind::Secret, &Clock::new(None)));
@@ -364,7 +364,7 @@ fn samples(next: Option<u64>, name: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn mended3_two_copies_of_a_running_server_draw_different_coins() {
+fn two_copies_of_a_running_server_draw_different_coins() {
     let one = samples(Some(1), "copy-1");
     let other = samples(Some(2), "copy-2");
     assert!(one[0] != other[0] && one[1] != other[1]);
@@ -373,7 +373,7 @@ fn mended3_two_copies_of_a_running_server_draw_different_coins() {
 }
 
 #[test]
-fn mended3_without_a_new_seed_nothing_is_opened() {
+fn without_a_new_seed_nothing_is_opened() {
     let event = sordino_core::federated::Server::<f64>::event_of(&config())
         .unwrap()
         .unwrap();

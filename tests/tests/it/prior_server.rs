@@ -495,7 +495,7 @@ fn partial_sums_are_the_server_and_are_not_believed() {
 /// that was put together again with a plan that says 15, as one of multiplier 15: the sums were on
 /// a grid of ten times the radius. A coarser grid exponent did the same.
 #[test]
-fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
+fn a_release_is_charged_on_the_grid_that_it_was_collected_on() {
     let world = small(N);
     let mut state = ServerState::new();
     let mut posterior = fresh(&world);
@@ -684,7 +684,7 @@ fn starved<T: Scalar>(
 /// precision stopped for good: the ridge was lost in the rounding of the matrix that it is added
 /// to.
 #[test]
-fn mended_members_go_on_after_releases_that_hardly_anybody_answers() {
+fn members_go_on_after_releases_that_hardly_anybody_answers() {
     let usual = Parameters {
         designs: 32,
         ..Parameters::usual(20, M as u32, 10, 0.01)

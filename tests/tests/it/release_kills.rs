@@ -395,7 +395,7 @@ fn secret_noise_is_never_charged_too_little() {
 /// A program that dies again and again before it stores anything has nothing but its ledger. Before
 /// the mend the budget came from the checkpoint: 14 releases of epsilon 7.8 left on a budget of 4.
 #[test]
-fn mended_the_budget_is_what_the_ledger_says_however_often_the_program_dies() {
+fn the_budget_is_what_the_ledger_says_however_often_the_program_dies() {
     let kind = SourceKind::Secret;
     let mut world = World::new("budget", 8.0);
     let lives = Cell::new(1 << 40);
@@ -425,7 +425,7 @@ fn mended_the_budget_is_what_the_ledger_says_however_often_the_program_dies() {
 
 /// A stored server knows its ledger again: another one, an edited one or a shorter one stops it.
 #[test]
-fn mended_a_ledger_that_was_exchanged_stops_the_server() {
+fn a_ledger_that_was_exchanged_stops_the_server() {
     let kind = SourceKind::Simulation;
     let mut world = World::new("exchanged", ENOUGH);
     // Dies in the last broadcast: a checkpoint, a ledger of two charges or more.

@@ -56,7 +56,7 @@ fn composed<A: Accountant + Default>(row: &Row) -> A {
 }
 
 #[test]
-fn mended3_epsilon_between_two_contributions_is_never_below_the_truth_and_close() {
+fn epsilon_between_two_contributions_is_never_below_the_truth_and_close() {
     let mut twice = 0;
     let mut more = 0;
     for row in rows() {
@@ -98,7 +98,7 @@ fn mended3_epsilon_between_two_contributions_is_never_below_the_truth_and_close(
 }
 
 #[test]
-fn mended3_the_best_guess_is_never_below_the_truth_and_close() {
+fn the_best_guess_is_never_below_the_truth_and_close() {
     for row in rows() {
         let guess = composed::<PldAccountant>(&row).best_guess().unwrap();
         let truth = 0.5 + 0.5 * row.variation;
@@ -126,7 +126,7 @@ fn mended3_the_best_guess_is_never_below_the_truth_and_close() {
 
 /// What the reading of this program found: the federated prior at ε 7.05 and .91, by the same δ.
 #[test]
-fn mended3_the_examples_of_our_texts_are_what_the_accountants_say() {
+fn the_examples_of_our_texts_are_what_the_accountants_say() {
     let delta = 200f64.powf(-1.1);
     let relation = NeighboringRelation::ReplaceSpecial;
     for (z, against, between, sampled_between) in [(1.0, 7.05, 18.7, 12.2), (4.0, 0.91, 2.16, 2.05)]
@@ -165,7 +165,7 @@ fn mended3_the_examples_of_our_texts_are_what_the_accountants_say() {
 
 /// Random settings: a tight answer, never below ε against nothing, and rising with q and T.
 #[test]
-fn mended3_random_settings_between_contributions_are_tight_and_ordered() {
+fn random_settings_between_contributions_are_tight_and_ordered() {
     let mut stream = sordino_core::random::Stream::from_seed(24);
     let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());
     let mut seen = 0;

@@ -179,7 +179,7 @@ fn a_reporter_never_says_more_than_its_flash_has_charged() {
 /// before anything is done, so that the second finds two whole slots. The budget is never
 /// forgotten, and no device is lost.
 #[test]
-fn mended_two_cuts_neither_forget_a_budget_nor_lose_a_device() {
+fn two_cuts_neither_forget_a_budget_nor_lose_a_device() {
     let grain = 8;
     let steps = Bench {
         grain,

@@ -78,10 +78,10 @@ fn count(program: &Path, way: &str, format: &str, kind: Kind, coin: &str) -> u32
 }
 
 #[test]
-fn mended_upload_work_does_not_depend_on_the_coin() {
+fn upload_work_does_not_depend_on_the_coin() {
     if !has_valgrind() {
         // Past the capture of the test harness: a person shall see it.
-        let line = "SKIPPED mended_upload_work_does_not_depend_on_the_coin: valgrind is missing";
+        let line = "SKIPPED upload_work_does_not_depend_on_the_coin: valgrind is missing";
         writeln!(
             std::io::stderr(),
             "{line} (Debian: `sudo apt-get install valgrind`)"

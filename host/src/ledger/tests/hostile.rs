@@ -6,7 +6,7 @@ use super::*;
 /// counters afterwards, and the question whether the data set has charges elsewhere is asked for
 /// unknown ones only. Budget 2, spent 4.
 #[test]
-fn mended_two_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
+fn two_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
     let desk = Desk::new("both");
     let open = |name: &str| Ledger::open_secret(&desk.folder.join(name), &terms(), &desk.options());
     // A first run that aborted: it began a ledger and charged nothing.
@@ -23,7 +23,7 @@ fn mended_two_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
 
 /// The same with both open at once: the question is asked at opening, hours before the charge.
 #[test]
-fn mended_two_open_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
+fn two_open_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
     let desk = Desk::new("at-once");
     let open = |name: &str| Ledger::open_secret(&desk.folder.join(name), &terms(), &desk.options());
     let first = open("first.jsonl");
@@ -43,7 +43,7 @@ fn mended_two_open_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
 
 /// A temporary file of a predictable name is opened through whatever link lies there.
 #[test]
-fn mended_a_link_beside_the_ledger_is_not_followed() {
+fn a_link_beside_the_ledger_is_not_followed() {
     let desk = Desk::new("beside");
     let victim = desk.folder.join("victim");
     fs::write(&victim, "precious").unwrap();
@@ -54,7 +54,7 @@ fn mended_a_link_beside_the_ledger_is_not_followed() {
 
 /// A file that is no ledger, and has no line feed, is emptied.
 #[test]
-fn mended_a_file_that_is_no_ledger_is_left_alone() {
+fn a_file_that_is_no_ledger_is_left_alone() {
     let desk = Desk::new("no-ledger");
     fs::write(&desk.path, "precious").unwrap();
     let opened = desk.simulated().map(|_| ());
@@ -76,7 +76,7 @@ fn mended_a_file_that_is_no_ledger_is_left_alone() {
 
 /// Completing a torn ledger widens who may read it.
 #[test]
-fn mended_a_completed_ledger_keeps_its_permissions() {
+fn a_completed_ledger_keeps_its_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let desk = Desk::new("mode");
     drop(desk.open().unwrap());
@@ -92,7 +92,7 @@ fn mended_a_completed_ledger_keeps_its_permissions() {
 /// The question is asked again before a charge: a count that came in meanwhile, past the lock, is
 /// seen.
 #[test]
-fn mended_a_charge_asks_again_whether_another_ledger_has_charges() {
+fn a_charge_asks_again_whether_another_ledger_has_charges() {
     let desk = Desk::new("again");
     let mut ledger = desk.open().unwrap();
     ledger.charge(0, &[pure(0.5)]).unwrap();
@@ -126,7 +126,7 @@ fn mended_a_charge_asks_again_whether_another_ledger_has_charges() {
 
 /// "Another ledger" is said once for a ledger and remembered for that one alone.
 #[test]
-fn mended_another_ledger_is_remembered_for_the_one_it_was_said_for() {
+fn another_ledger_is_remembered_for_the_one_it_was_said_for() {
     let desk = Desk::new("remembered");
     let open = |name: &str, another: bool| {
         Ledger::open_secret(
@@ -206,7 +206,7 @@ fn mended_another_ledger_is_remembered_for_the_one_it_was_said_for() {
 
 /// A capital letter or a second space is no new data set; another name is.
 #[test]
-fn mended_a_name_that_a_slip_makes_different_is_the_same_data_set() {
+fn a_name_that_a_slip_makes_different_is_the_same_data_set() {
     let desk = Desk::new("slip");
     let open = |name: &str, data: &str| {
         Ledger::open_secret(
@@ -237,7 +237,7 @@ fn mended_a_name_that_a_slip_makes_different_is_the_same_data_set() {
 
 /// With another state folder an older copy without charges was taken in silence.
 #[test]
-fn mended_a_ledger_seen_for_the_first_time_is_told_also_if_it_is_empty() {
+fn a_ledger_seen_for_the_first_time_is_told_also_if_it_is_empty() {
     let desk = Desk::new("first-time");
     assert_eq!(desk.open().unwrap().notes().len(), 0, "it is begun here");
     let elsewhere = Options {

@@ -538,7 +538,7 @@ mod tests {
 
     /// Progress told the ε of a scenario's own method for the shipped one that it is based on.
     #[test]
-    fn mended_every_method_is_told_the_loss_of_its_own_keys() {
+    fn every_method_is_told_the_loss_of_its_own_keys() {
         let text = format!(
             "{}\n[[method]]\nname = \"mine\"\nbase = \"campaign\"\nset = {{ \"prior.epsilon\" = 1.0 }}\n",
             Shipped::find("default").unwrap().text
@@ -565,7 +565,7 @@ mod tests {
     /// A frame once carried the run seed itself: anybody who saw one upload could draw every coin
     /// of the run.
     #[test]
-    fn mended_a_frame_does_not_carry_the_seed() {
+    fn a_frame_does_not_carry_the_seed() {
         let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
         let functions = sordino_experiment::world::load(&scenario, None)
             .unwrap()

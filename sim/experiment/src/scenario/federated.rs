@@ -540,7 +540,7 @@ mod tests {
     use crate::scenario::Shipped;
 
     #[test]
-    fn mended3_a_real_federation_has_a_delta_of_its_own_where_the_scenario_sets_none() {
+    fn a_real_federation_has_a_delta_of_its_own_where_the_scenario_sets_none() {
         let announced = |settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
             let scenario =
@@ -567,7 +567,7 @@ mod tests {
     /// 200 agents at δ = .59/N were told nothing, 50 at .68/N were: what counts is δ N, by the rule
     /// of real federations.
     #[test]
-    fn mended3_a_delta_is_judged_by_the_number_of_agents() {
+    fn a_delta_is_judged_by_the_number_of_agents() {
         let cautions = |agents: u32, delta: f64| {
             let settings = [
                 format!("federation.agents={agents}"),

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_values_that_contradict_the_constants_are_told_with_constants_that_do_not() {
+    fn values_that_contradict_the_constants_are_told_with_constants_that_do_not() {
         // RMSEs about 70, negated; per cent; fractions that hardly differ.
         let of = |mean: f64, std: f64| Spread::of([mean - std, mean, mean + std]).unwrap();
         for (goal, found) in [
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_each_set_of_constants_is_told_once_and_shipped_values_are_left_alone() {
+    fn each_set_of_constants_is_told_once_and_shipped_values_are_left_alone() {
         let methods = "federation.methods=[\"random\", \"ts\", \"dp-prior\", \"near\"]";
         let near = [
             "method.near.base=ts",

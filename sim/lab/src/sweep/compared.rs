@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_bars_overlap_where_the_paired_interval_excludes_zero() {
+    fn bars_overlap_where_the_paired_interval_excludes_zero() {
         let folder = |own| [folder(own)];
         let better = folder([-1.0, -1.2, -0.9, -1.1, -0.8, -1.0]);
         let bars: Vec<Estimate> = better[0]
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn mended3_seeds_are_joined_and_folders_without_one_of_the_two_are_left_out() {
+    fn seeds_are_joined_and_folders_without_one_of_the_two_are_left_out() {
         let mut alone = folder([0.0; 6]);
         alone.methods.pop();
         let folders = [folder([1.0; 6]), alone, folder([2.0; 6])];

@@ -60,7 +60,7 @@ fn the_shipped_gaussian_passes_and_the_broken_are_rejected() {
 /// Once, no audit ran on secret noise. Its seeds differ every time: a correct path fails once in a
 /// million.
 #[test]
-fn mended_the_audit_runs_on_secret_noise() {
+fn the_audit_runs_on_secret_noise() {
     let run = |defect| {
         audit(5_000)
             .run(claim(), defect, SourceKind::Secret, 2)
@@ -119,7 +119,7 @@ fn the_local_report_passes_and_the_broken_are_rejected() {
 /// order: one thread measured −0.0408 where two measured −0.0442, though the option promises to
 /// change no result.
 #[test]
-fn mended_threads_change_no_result() {
+fn threads_change_no_result() {
     let run = |threads| {
         audit(1_500)
             .run(claim(), Defect::None, SEEDED, threads)
@@ -134,7 +134,7 @@ fn mended_threads_change_no_result() {
 /// Once, a configuration that no server takes gave no scores, and the audit panicked on its own
 /// index; a control that the path does not have ran the shipped path.
 #[test]
-fn mended_a_refused_mechanism_is_an_error() {
+fn a_refused_mechanism_is_an_error() {
     let refused = |audit: GaussianAudit, defect| audit.run(claim(), defect, SEEDED, 2).unwrap_err();
     for (audit, defect) in [
         (audit(1_000), Defect::SampledWith(2.0)),
@@ -246,7 +246,7 @@ fn ending(left: u32) -> impl Fn(bool, u32) -> Result<Secret<Ending>, AuditError>
 /// Once, a failed coin was tails, failed noise skipped its round, a failed report scored 0, and
 /// each counted as "leaked nothing".
 #[test]
-fn mended_a_refused_release_is_an_error() {
+fn a_refused_release_is_an_error() {
     // At the name of the first opening, at a coin, at the noise of round 0 and of a later one.
     for (left, expected) in [(1, 0), (4, 0), (8, 0), (400, 10)] {
         match audit(1_500).run_with(claim(), Defect::None, 2, &ending(left)) {
@@ -300,7 +300,7 @@ fn mended_a_refused_release_is_an_error() {
 
 /// Once, the runs of a worker that panicked were left out, and the rest passed.
 #[test]
-fn mended_a_panicking_worker_is_an_error() {
+fn a_panicking_worker_is_an_error() {
     let source = |present: bool, run: u32| {
         assert!(
             present || run != 1_200,
@@ -349,7 +349,7 @@ fn opened<R>(
 /// The ledger finds a server that charges an event other than the claimed one, before any
 /// statistics. Once, the audit released without a charge.
 #[test]
-fn mended_what_is_charged_is_what_is_claimed() {
+fn what_is_charged_is_what_is_claimed() {
     let claimed = audit(1_000).event();
     let cheap = GaussianAudit {
         noise_multiplier: 9.0,

@@ -213,7 +213,7 @@ mod tests {
     /// The mean alone said that the first is smaller; the interval beside it said that nobody
     /// knows.
     #[test]
-    fn mended3_an_order_holds_only_if_the_paired_interval_says_so() {
+    fn an_order_holds_only_if_the_paired_interval_says_so() {
         let of = |differences: &[f64]| {
             Band::order("x", &Paired::of(differences, &vec![0.0; differences.len()]))
         };
@@ -227,7 +227,7 @@ mod tests {
     /// The ends of q and z were judged by "the ratio of the means is above .9", which four runs of
     /// noise meet nearly always; an order they meet in one case of forty.
     #[test]
-    fn mended_noise_meets_a_ratio_with_room_and_no_order() {
+    fn noise_meets_a_ratio_with_room_and_no_order() {
         let mut stream = Stream::from_seed(7);
         let mut sums = [0.0; 8];
         let [mut ratios, mut orders] = [0; 2];

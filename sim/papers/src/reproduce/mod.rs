@@ -58,7 +58,7 @@ mod tests {
 
     /// `cargo xtask reproduce` reads the catalogue as people do.
     #[test]
-    fn mended3_the_catalogue_says_which_experiments_need_data() {
+    fn the_catalogue_says_which_experiments_need_data() {
         for experiment in Experiment::all() {
             assert_eq!(
                 experiment.description.contains("needs --data"),

@@ -102,7 +102,7 @@ mod tests {
 
     /// Ten agents had δ = .079, and only `run` said what that means.
     #[test]
-    fn mended3_explain_says_the_caution_that_run_says() {
+    fn explain_says_the_caution_that_run_says() {
         let answer = |agents: u32, delta: f64| {
             let agents = format!("federation.agents={agents}");
             let delta = format!("privacy.delta={delta}");

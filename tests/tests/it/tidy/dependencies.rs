@@ -241,7 +241,7 @@ fn check_locks(own: &str, whole: &str) -> Vec<String> {
 const WHEEL_MAX: usize = 161;
 
 #[test]
-fn mended3_the_wheel_has_a_lock_of_its_own_with_the_versions_of_the_repository() {
+fn the_wheel_has_a_lock_of_its_own_with_the_versions_of_the_repository() {
     let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
     let own = read("python/Cargo.lock");
     let whole = read("Cargo.lock");

@@ -113,7 +113,7 @@ fn errors_hand_their_causes_on() {
 }
 
 #[test]
-fn mended_core_swallows_no_error() {
+fn core_swallows_no_error() {
     over_sources(check_errors);
     let path = "core/src/federated/agent.rs";
     let bad = [

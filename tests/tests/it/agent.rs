@@ -97,7 +97,7 @@ fn refused_number(change: impl FnOnce(&mut Parameters)) -> Option<AgentError> {
 /// Before the mend the agent of the first line was put together and uploaded `[7.0, 7.0, 7.0]` in
 /// every round.
 #[test]
-fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
+fn a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
     let number = |field, value, admissible| {
         Some(AgentError::Number {
             field,
@@ -238,7 +238,7 @@ fn attach(bytes: &[u8], log: &mut [f32]) -> Result<Result<(), AgentError>, postc
 
 /// Before the mend all of these were put together, forty zero bytes as agent 0 with seed 0.
 #[test]
-fn mended_a_stored_agent_that_cannot_be_is_refused() {
+fn a_stored_agent_that_cannot_be_is_refused() {
     let mut log = vec![0.0; 2 * (INIT + T) as usize];
     let out = |phase, field, found, range: std::ops::RangeInclusive<u64>| {
         let least = *range.start();
@@ -411,7 +411,7 @@ fn play(
 /// A reboot at every step: the state comes back from its bytes, the workspace holds anything.
 /// Before the mend the second upload was `[NaN, NaN, NaN]`.
 #[test]
-fn mended_a_restored_agent_rebuilds_its_posteriors() {
+fn a_restored_agent_rebuilds_its_posteriors() {
     for own_draw in [OwnDraw::Features, OwnDraw::Joint] {
         let steady = play(own_draw, |_, _| (), false);
         assert_eq!(steady.0.len(), (INIT + T - 1) as usize);
@@ -444,7 +444,7 @@ fn mended_a_restored_agent_rebuilds_its_posteriors() {
 
 /// Observations beyond what `f32` computes with. Before the mend three NaN left as an upload.
 #[test]
-fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
+fn an_upload_that_is_not_finite_stays_on_the_device() {
     let features = features();
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let public = public(&config, &features, &[]);
@@ -522,7 +522,7 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
 /// Before the mend an agent of 16 candidates evaluated candidate 99, at the point that lay in its
 /// memory.
 #[test]
-fn mended_an_argmax_beyond_the_candidates_is_refused() {
+fn an_argmax_beyond_the_candidates_is_refused() {
     let features = features();
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let public = public(&config, &features, &[]);
