@@ -287,11 +287,11 @@ fn explain_says_who_from_whom_for_every_shipped_scenario() {
     for needed in [
         "Each agent enters one with probability 0.25, in secret",
         "With prior-noise, dp-prior: 6 releases, after the rounds [0, 0, 0, 4, 8, 16]. Every agent enters each",
-        "prior-noise, dp-prior: ε = 7.05",
+        "prior-noise, dp-prior: ε = 7.055",
         "after 6 releases by PLD (exact; what the budget's filter counts)",
         "With vote: 1 release, of one vote of every agent",
-        "vote: ε = 7.054 at δ = 0.00294 after 1 release by PLD",
-        "- dp-fts-de: ε = 7.05",
+        "vote: ε = 7.055 at δ = 0.00294 after 1 release by PLD",
+        "- dp-fts-de: ε = 7.055",
     ] {
         assert!(federated.contains(needed), "{needed}: {federated}");
     }
@@ -496,7 +496,7 @@ fn epsilon_between_two_contributions_and_the_best_guess_are_shown() {
 
     let explained = done(&folder, "privacy explain default");
     for needed in [
-        "ε = 12.18 at δ",
+        "ε = 12.19 at δ",
         "ε = 18.7",
         "at most 80.1 % of the time",
         "at most 84.6 % of the time",
