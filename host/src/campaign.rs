@@ -71,7 +71,7 @@ pub enum SiteError {
     #[error(transparent)]
     Search(#[from] Box<SearchError>),
     /// A stored candidate that the campaign does not have.
-    #[error("the log names candidate {found}; the candidates are 0 to {}", .count - 1)]
+    #[error("the log names candidate {found}; the candidates are 0 to {}", .count.saturating_sub(1))]
     Candidate {
         /// What is stored as its index.
         found: f64,

@@ -70,6 +70,7 @@ fn others(rest: &[Difference], told: &[(String, String)]) -> Option<String> {
     let first = rest.next()?;
     Some(match rest.count() {
         0 => format!("of the terms {first}"),
+        1 => format!("of the terms {first}, and one more field, which may follow from these"),
         more => {
             format!("of the terms {first}, and {more} more fields, which may follow from these")
         }
@@ -195,7 +196,7 @@ mod tests {
         rest.push(field("protocol.Draws.seed", "1", "2"));
         let said = others(&rest, &told).unwrap();
         assert!(
-            said.ends_with("now 32, and 1 more fields, which may follow from these"),
+            said.ends_with("now 32, and one more field, which may follow from these"),
             "{said}"
         );
     }
