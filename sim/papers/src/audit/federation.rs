@@ -22,6 +22,7 @@ use super::claim::GaussianAudit;
 use super::defect::Defect;
 use super::error::{AuditError, RunError};
 use super::ledger::{AuditLedger, Foreseen};
+use super::play::Play;
 use super::release::{Shard, Step};
 
 /// The audited agent, which has the largest weight.
@@ -110,10 +111,12 @@ impl Federation {
     pub(super) const fn config(&self) -> &Config {
         &self.config
     }
+}
 
-    /// Plays all rounds of one run; returns the summed log-likelihood ratio of the claimed
-    /// mechanism.
-    pub(super) fn play<S: Foreseen>(
+impl Play for Federation {
+    const ROUND: u32 = 0;
+
+    fn play<S: Foreseen>(
         &mut self,
         run: u32,
         present: bool,

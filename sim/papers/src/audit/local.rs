@@ -1,21 +1,18 @@
 //! One local report: a reporter whose reward is one bound, against a reporter whose reward is the
-//! other.
+//! other. The former is the neighbour with the audited agent present.
 
 use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
 use sordino_core::privacy::accountant::pure;
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
-use sordino_core::privacy::{
-    Epsilon, Event, Ledger, NeighboringRelation, NoiseSource, Simulated, SourceKind,
-};
-use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_host::entropy;
+use sordino_core::privacy::{Epsilon, Event, Ledger, NeighboringRelation, NoiseSource, SourceKind};
+use sordino_core::random::Party;
 
+use super::claim::Claim;
 use super::defect::Defect;
-use super::error::{AuditError, RunError, check_error};
-use super::judge::judge;
+use super::error::{AuditError, RunError};
 use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
-use super::workers::gather_both;
+use super::play::{Play, Size};
 
 /// A claim about one clamped report, and how hard the audit looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +28,16 @@ pub struct LocalAudit {
 }
 
 impl LocalAudit {
+    /// The claimed cost of the report.
+    ///
+    /// **Errors**: [`AuditError::Epsilon`].
+    pub(super) fn claim(&self) -> Result<Claim, AuditError> {
+        let claimed = Epsilon::new(self.epsilon).map_err(AuditError::Epsilon)?;
+        // The hockey-stick of randomised response bounds every pure-ε mechanism.
+        let deltas = EPSILONS.map(|epsilon| pure::optimal_delta(claimed.value(), 1, epsilon));
+        Ok(Claim(deltas))
+    }
+
     /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
@@ -40,58 +47,71 @@ impl LocalAudit {
         kind: SourceKind,
         threads: usize,
     ) -> Result<Report, AuditError> {
-        match kind {
-            SourceKind::Simulation => self.run_with(defect, threads, &|high, run| {
-                let seed =
-                    RunSeed::new(self.seed.wrapping_mul(2).wrapping_add(u64::from(high)), run);
-                Ok(Simulated::new(seed.stream(
-                    Party::Agent(0),
-                    Purpose::Release,
-                    0,
-                )))
-            }),
-            SourceKind::Secret => self.run_with(defect, threads, &|_, _| {
-                entropy::system().map_err(AuditError::Entropy)
-            }),
-        }
+        let size = self.size(threads);
+        size.judged(&self.claim()?, kind, &|| Reports::new(self, defect))
     }
 
-    /// Runs the audit with the source that `source` makes for each neighbour and run.
-    pub(super) fn run_with<S: NoiseSource>(
-        &self,
-        defect: Defect,
-        threads: usize,
-        source: &(impl Fn(bool, u32) -> Result<S, AuditError> + Sync),
-    ) -> Result<Report, AuditError> {
-        check_error(self.error)?;
-        let claimed = Epsilon::new(self.epsilon).map_err(AuditError::Epsilon)?;
+    /// How hard the audit looks, on `threads` cores.
+    pub(super) fn size(&self, threads: usize) -> Size {
+        Size {
+            runs: self.runs,
+            error: self.error,
+            seed: self.seed,
+            threads,
+        }
+    }
+}
+
+/// A mechanism whose reports are made again and again.
+pub(super) struct Reports {
+    /// ε as it is claimed.
+    claimed: f64,
+    /// The event that the ledger pays for; `None`, in a control, is any event.
+    charged: Option<Event>,
+    defect: Defect,
+    mechanism: ClampedLaplace,
+}
+
+impl Reports {
+    /// The mechanism of a claim, or the defective one that is run instead.
+    pub(super) fn new(audit: &LocalAudit, defect: Defect) -> Result<Self, AuditError> {
         // Half the sensitivity is half the noise: the mechanism of twice the ε.
         let used = match defect {
-            Defect::None | Defect::NoClamp(_) => self.epsilon,
-            Defect::SensitivityFactor(factor) => self.epsilon * factor,
-            Defect::NoiseFactor(factor) => self.epsilon / factor,
+            Defect::None | Defect::NoClamp(_) => audit.epsilon,
+            Defect::SensitivityFactor(factor) => audit.epsilon * factor,
+            Defect::NoiseFactor(factor) => audit.epsilon / factor,
             other => return Err(AuditError::NoSuchControl(other)),
         };
         let used = Epsilon::new(used).map_err(AuditError::Epsilon)?;
-        let mechanism = ClampedLaplace::new(1.0, 16, used).map_err(AuditError::Laplace)?;
+        let claimed = Epsilon::new(audit.epsilon).map_err(AuditError::Epsilon)?;
         let charged = Event::PureEpsilon {
             epsilon: claimed.value(),
             relation: NeighboringRelation::ReplaceOne,
         };
-        let charged = (defect == Defect::None).then_some(charged);
-        let [high, low] = gather_both(self.runs, threads, &|high, part| {
-            part.map(|run| {
-                let x = report(&mechanism, defect, high, charged, &mut source(high, run)?)
-                    .map_err(AuditError::in_run(run, 0))?;
-                // ln of the ratio of two Laplace densities at ±1, scale 2/ε; ties are broken,
-                // so that quantiles exist.
-                Ok(((x + 1.0).abs() - (x - 1.0).abs()) * self.epsilon / 2.0 + x * 1e-9)
-            })
-            .collect()
-        })?;
-        // The hockey-stick of randomised response bounds every pure-ε mechanism.
-        let deltas = EPSILONS.map(|epsilon| pure::optimal_delta(claimed.value(), 1, epsilon));
-        Ok(judge(&high, &low, &deltas, self.error))
+        Ok(Reports {
+            claimed: audit.epsilon,
+            charged: (defect == Defect::None).then_some(charged),
+            defect,
+            mechanism: ClampedLaplace::new(1.0, 16, used).map_err(AuditError::Laplace)?,
+        })
+    }
+}
+
+impl Play for Reports {
+    const PARTY: Party = Party::Agent(0);
+    const ROUND: u32 = 0;
+
+    fn play<S: NoiseSource>(
+        &mut self,
+        run: u32,
+        present: bool,
+        source: &mut S,
+    ) -> Result<f64, AuditError> {
+        let x = report(&self.mechanism, self.defect, present, self.charged, source)
+            .map_err(AuditError::in_run(run, 0))?;
+        // ln of the ratio of two Laplace densities at ±1, scale 2/ε; ties are broken, so that
+        // quantiles exist.
+        Ok(((x + 1.0).abs() - (x - 1.0).abs()) * self.claimed / 2.0 + x * 1e-9)
     }
 }
 

@@ -7,8 +7,8 @@
 //! | `publication` | the publication of a prior file, from studies to the file |
 //! | `vote` | the one release of a vote |
 //! | `shares` | one release of two servers, seen by the leader or by the helper |
-//! | `unsampled` | what audits of releases that everybody is in have in common |
 //! | `local` | one local report: a reporter with one reward or the other |
+//! | `play` | what all audits have in common: many runs with seeded or secret noise, judged |
 //! | `ledger` | the ledger of an audit, which pays only for what is claimed |
 //! | `workers` | many runs, none of which may be lost |
 //! | `claim`, `defect` | what is claimed; what is broken on purpose |
@@ -47,22 +47,19 @@ mod judge;
 mod ledger;
 mod local;
 mod outcome;
+mod play;
 mod prior;
 mod publication;
 mod release;
 mod shares;
-mod unsampled;
 mod vote;
 mod workers;
 
+use sordino_core::privacy::SourceKind;
 use sordino_core::privacy::accountant::pld::{self, Options};
-use sordino_core::privacy::{Simulated, SourceKind};
-use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_host::entropy;
 
-use error::check_error;
 use federation::Federation;
-use ledger::Foreseen;
+use play::Size;
 
 pub use claim::{Claim, GaussianAudit};
 pub use defect::Defect;
@@ -103,39 +100,18 @@ impl GaussianAudit {
         kind: SourceKind,
         threads: usize,
     ) -> Result<Report, AuditError> {
-        match kind {
-            SourceKind::Simulation => self.run_with(claim, defect, threads, &|present, run| {
-                let seed = RunSeed::new(
-                    self.seed.wrapping_mul(2).wrapping_add(u64::from(present)),
-                    run,
-                );
-                Ok(Simulated::new(seed.stream(
-                    Party::Server,
-                    Purpose::Release,
-                    0,
-                )))
-            }),
-            SourceKind::Secret => self.run_with(claim, defect, threads, &|_, _| {
-                entropy::system().map_err(AuditError::Entropy)
-            }),
-        }
+        let size = self.size(threads);
+        size.judged(claim, kind, &|| Federation::new(self, defect))
     }
 
-    /// Runs the audit with the source that `source` makes for each neighbour and run.
-    fn run_with<S: Foreseen>(
-        &self,
-        claim: &Claim,
-        defect: Defect,
-        threads: usize,
-        source: &(impl Fn(bool, u32) -> Result<S, AuditError> + Sync),
-    ) -> Result<Report, AuditError> {
-        check_error(self.error)?;
-        let [present, absent] = workers::gather_both(self.runs, threads, &|present, part| {
-            let mut federation = Federation::new(self, defect)?;
-            part.map(|run| federation.play(run, present, &mut source(present, run)?))
-                .collect()
-        })?;
-        Ok(judge::judge(&present, &absent, &claim.0, self.error))
+    /// How hard the audit looks, on `threads` cores.
+    fn size(&self, threads: usize) -> Size {
+        Size {
+            runs: self.runs,
+            error: self.error,
+            seed: self.seed,
+            threads,
+        }
     }
 }
 

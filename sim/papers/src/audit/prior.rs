@@ -24,8 +24,8 @@ use super::defect::Defect;
 use super::error::{AuditError, RunError};
 use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
+use super::play::{Play, Size};
 use super::release::{Shard, Step};
-use super::unsampled::{Play, Size};
 
 const AGENTS: u32 = 3;
 /// The audited agent.
@@ -91,10 +91,9 @@ impl PriorAudit {
             runs: self.runs,
             error: self.error,
             seed: self.seed,
-            kind,
             threads,
         };
-        size.judged(&self.claim(), &|| Federation::new(self, defect))
+        size.judged(&self.claim(), kind, &|| Federation::new(self, defect))
     }
 }
 

@@ -33,7 +33,7 @@ use super::claim::Claim;
 use super::defect::Defect;
 use super::error::{AuditError, RunError};
 use super::outcome::{EPSILONS, Report};
-use super::unsampled::{Play, Size};
+use super::play::{Play, Size};
 
 /// The audited contributor among three.
 const AUDITED: usize = 1;
@@ -110,10 +110,9 @@ impl PublicationAudit {
             runs: self.runs,
             error: self.error,
             seed: self.seed,
-            kind,
             threads,
         };
-        size.judged(&self.claim()?, &|| Campaign::new(self, defect))
+        size.judged(&self.claim()?, kind, &|| Campaign::new(self, defect))
     }
 
     /// What is published, in a space of settings up to this one.

@@ -20,7 +20,7 @@ use super::defect::Defect;
 use super::error::{AuditError, RunError};
 use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
-use super::unsampled::{Play, Size};
+use super::play::{Play, Size};
 
 /// Agents that are enrolled; agent 1 is audited.
 const AGENTS: u32 = 3;
@@ -85,10 +85,9 @@ impl SharesAudit {
             runs: self.runs,
             error: self.error,
             seed: self.seed,
-            kind,
             threads,
         };
-        size.judged(&self.claim(), &|| Servers::new(self, defect))
+        size.judged(&self.claim(), kind, &|| Servers::new(self, defect))
     }
 }
 

@@ -7,9 +7,11 @@ use sordino_core::federated::{
     Collector, CollectorStorage, Counters, Draws, PartialError, Server, ServerError, ServerInput,
     ServerNumbers, ServerOutput, ServerState,
 };
-use sordino_core::privacy::{Ledger, NoiseError, Secret};
+use sordino_core::privacy::{Ledger, NoiseError, Secret, Simulated};
 use sordino_core::random::Stream;
 
+use super::ledger::Foreseen;
+use super::local::Reports;
 use super::*;
 
 const SEEDED: SourceKind = SourceKind::Simulation;
@@ -243,13 +245,35 @@ fn ending(left: u32) -> impl Fn(bool, u32) -> Result<Secret<Ending>, AuditError>
     }
 }
 
+/// The federation that is shipped.
+fn federation() -> Result<Federation, AuditError> {
+    Federation::new(&audit(1_500), Defect::None)
+}
+
+/// 1,500 runs of it with these sources.
+fn shipped<S: Foreseen>(
+    source: &(impl Fn(bool, u32) -> Result<S, AuditError> + Sync),
+) -> Result<Report, AuditError> {
+    let size = audit(1_500).size(2);
+    size.judged_with(claim(), &federation, source)
+}
+
+/// 1,500 reports with these sources.
+fn shipped_local<S: Foreseen>(
+    source: &(impl Fn(bool, u32) -> Result<S, AuditError> + Sync),
+) -> Result<Report, AuditError> {
+    let audit = local(1_500);
+    let make = || Reports::new(&audit, Defect::None);
+    audit.size(2).judged_with(&audit.claim()?, &make, source)
+}
+
 /// Once, a failed coin was tails, failed noise skipped its round, a failed report scored 0, and
 /// each counted as "leaked nothing".
 #[test]
 fn a_refused_release_is_an_error() {
     // At the name of the first opening, at a coin, at the noise of round 0 and of a later one.
     for (left, expected) in [(1, 0), (4, 0), (8, 0), (400, 10)] {
-        match audit(1_500).run_with(claim(), Defect::None, 2, &ending(left)) {
+        match shipped(&ending(left)) {
             Err(AuditError::Run {
                 run: 1_200,
                 round,
@@ -265,9 +289,7 @@ fn a_refused_release_is_an_error() {
         }
     }
     for left in [0, 2, 3] {
-        let refused = local(1_500)
-            .run_with(Defect::None, 2, &ending(left))
-            .unwrap_err();
+        let refused = shipped_local(&ending(left)).unwrap_err();
         assert!(
             matches!(
                 refused,
@@ -291,11 +313,7 @@ fn a_refused_release_is_an_error() {
             ending(9)(true, 0)
         }
     };
-    assert!(
-        audit(1_500)
-            .run_with(claim(), Defect::None, 2, &none)
-            .is_err()
-    );
+    assert!(shipped(&none).is_err());
 }
 
 /// Once, the runs of a worker that panicked were left out, and the rest passed.
@@ -309,7 +327,8 @@ fn a_panicking_worker_is_an_error() {
         Ok(Simulated::new(Stream::from_seed(u64::from(run))))
     };
     for threads in [1, 3] {
-        match audit(1_500).run_with(claim(), Defect::None, threads, &source) {
+        let size = audit(1_500).size(threads);
+        match size.judged_with(claim(), &federation, &source) {
             Err(AuditError::Worker { runs, message }) => {
                 assert!(runs.contains(&1_200));
                 assert_eq!(message, "a fault in the source of run 1200");
@@ -317,7 +336,7 @@ fn a_panicking_worker_is_an_error() {
             other => panic!("{other:?}"),
         }
     }
-    let refused = local(1_500).run_with(Defect::None, 2, &source).unwrap_err();
+    let refused = shipped_local(&source).unwrap_err();
     assert!(matches!(refused, AuditError::Worker { .. }), "{refused}");
     // Fewer scores than runs are none, either.
     let lost = workers::gather(1_500, 2, &|part| Ok(part.skip(1).map(f64::from).collect()));

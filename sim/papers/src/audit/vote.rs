@@ -19,8 +19,8 @@ use super::error::{AuditError, RunError};
 use super::federation;
 use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
+use super::play::{Play, Size};
 use super::release::{Shard, Step};
-use super::unsampled::{Play, Size};
 
 /// The audited agent.
 const AUDITED: u32 = 1;
@@ -83,10 +83,9 @@ impl VoteAudit {
             runs: self.runs,
             error: self.error,
             seed: self.seed,
-            kind,
             threads,
         };
-        size.judged(&self.claim(), &|| Ballots::new(self, defect))
+        size.judged(&self.claim(), kind, &|| Ballots::new(self, defect))
     }
 }
 

@@ -1,21 +1,27 @@
-//! Audits of Gaussians that everybody is in: nothing but noise is drawn, so any source of noise
-//! will do.
+//! What all audits have in common: a release that is played again and again for both neighbours,
+//! with noise of a seed or of the system, and the scores that are held against a claim.
 
-use sordino_core::privacy::{NoiseSource, Simulated, SourceKind};
+use sordino_core::privacy::{Simulated, SourceKind};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::entropy;
 
 use super::claim::Claim;
 use super::error::{AuditError, check_error};
 use super::judge::judge;
+use super::ledger::Foreseen;
 use super::outcome::Report;
 use super::workers::gather_both;
 
-/// A federation with its storage, to be played again and again.
+/// What is audited, with its storage, to be played again and again.
 pub(super) trait Play {
+    /// Party whose stream simulated noise comes from.
+    const PARTY: Party = Party::Server;
+    /// Round of that stream.
+    const ROUND: u32 = 1;
+
     /// Plays all releases of one run; returns the summed log-likelihood ratio of the claimed
     /// mechanism.
-    fn play<S: NoiseSource>(
+    fn play<S: Foreseen>(
         &mut self,
         run: u32,
         present: bool,
@@ -23,7 +29,7 @@ pub(super) trait Play {
     ) -> Result<f64, AuditError>;
 }
 
-/// How hard an audit looks, and with which noise.
+/// How hard an audit looks.
 pub(super) struct Size {
     /// Runs for each of the two neighbours.
     pub(super) runs: u32,
@@ -31,27 +37,29 @@ pub(super) struct Size {
     pub(super) error: f64,
     /// Seed of simulated noise.
     pub(super) seed: u64,
-    pub(super) kind: SourceKind,
+    /// Number of threads.
     pub(super) threads: usize,
 }
 
 impl Size {
-    /// Plays what `make` makes as often as asked for and holds the scores against the claim.
+    /// Plays what `make` makes as often as asked for, with noise of this kind, and holds the
+    /// scores against the claim.
     pub(super) fn judged<P: Play>(
         &self,
         claim: &Claim,
+        kind: SourceKind,
         make: &(impl Fn() -> Result<P, AuditError> + Sync),
     ) -> Result<Report, AuditError> {
-        match self.kind {
+        match kind {
             SourceKind::Simulation => self.judged_with(claim, make, &|present, run| {
                 let seed = RunSeed::new(
                     self.seed.wrapping_mul(2).wrapping_add(u64::from(present)),
                     run,
                 );
                 Ok(Simulated::new(seed.stream(
-                    Party::Server,
+                    P::PARTY,
                     Purpose::Release,
-                    1,
+                    P::ROUND,
                 )))
             }),
             SourceKind::Secret => self.judged_with(claim, make, &|_, _| {
@@ -60,7 +68,8 @@ impl Size {
         }
     }
 
-    fn judged_with<P: Play, S: NoiseSource>(
+    /// The same with the source that `source` makes for each neighbour and run.
+    pub(super) fn judged_with<P: Play, S: Foreseen>(
         &self,
         claim: &Claim,
         make: &(impl Fn() -> Result<P, AuditError> + Sync),
@@ -68,8 +77,8 @@ impl Size {
     ) -> Result<Report, AuditError> {
         check_error(self.error)?;
         let [present, absent] = gather_both(self.runs, self.threads, &|present, part| {
-            let mut federation = make()?;
-            part.map(|run| federation.play(run, present, &mut source(present, run)?))
+            let mut played = make()?;
+            part.map(|run| played.play(run, present, &mut source(present, run)?))
                 .collect()
         })?;
         Ok(judge(&present, &absent, &claim.0, self.error))
