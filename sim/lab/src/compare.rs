@@ -17,7 +17,7 @@ use sordino_report::differences::{self, Difference, few, p};
 use sordino_report::figure;
 use sordino_report::grid::Grid;
 use sordino_report::palette::other;
-use sordino_report::parts::{points, scaled, share_axis};
+use sordino_report::parts::{scaled, share_axis};
 use sordino_report::read::{self, ReadError, RunFiles};
 use sordino_report::results::{Results, epsilon};
 use sordino_report::svg::{Curve, Point};
@@ -422,7 +422,7 @@ fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
         final_regret: mean_and_error(&last),
         digests: side.digests(name, runs),
         worth,
-        curve: points(&mean),
+        curve: mean.points(),
     })
 }
 

@@ -5,19 +5,88 @@ use std::path::Path;
 
 use sordino_experiment::metrics::Estimate;
 
+use super::chart::Point;
 use super::read::{ReadError, RunFiles};
+
+/// A mean over runs after a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanAt {
+    /// The round it follows.
+    pub round: f64,
+    /// What is measured after it.
+    pub measure: Estimate,
+}
 
 /// The mean curve of one method, with standard errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodCurve {
     /// Name of the method.
     pub method: String,
-    /// (round, mean over runs, standard error; 0 from a single run)
-    pub points: Vec<(f64, f64, f64)>,
+    /// Means in the order of the rounds.
+    pub means: Vec<MeanAt>,
 }
 
-/// A method's name, its rounds, and its values by run and round.
-type Rows = (String, Vec<f64>, Vec<Vec<f64>>);
+impl MethodCurve {
+    /// Means in bands of one standard error to either side; of a single run, without a band.
+    pub fn points(&self) -> Vec<Point> {
+        self.means
+            .iter()
+            .map(|at| Point::mean(at.round, at.measure))
+            .collect()
+    }
+}
+
+/// ε of all releases up to a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpentBy {
+    /// The round it follows.
+    pub round: f64,
+    /// ε of all releases up to it.
+    pub epsilon: f64,
+}
+
+/// What the releases of one method have cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MethodLoss {
+    /// Name of the method.
+    pub method: String,
+    /// ε in the order of the rounds.
+    pub spent: Vec<SpentBy>,
+}
+
+/// The rows of one method.
+#[derive(Clone, Debug, PartialEq)]
+struct Rows {
+    method: String,
+    rounds: Vec<f64>,
+    /// One list for each run, a value for each round.
+    values: Vec<Vec<f64>>,
+}
+
+impl Rows {
+    const fn new(method: String) -> Self {
+        Rows {
+            method,
+            rounds: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Means over runs, round by round.
+    fn means(&self) -> Vec<MeanAt> {
+        let rounds = self.rounds.iter().enumerate();
+        rounds
+            .map(|(i, round)| {
+                let runs = self.values.iter();
+                let after: Vec<f64> = runs.filter_map(|run| run.get(i).copied()).collect();
+                MeanAt {
+                    round: *round,
+                    measure: Estimate::of(&after),
+                }
+            })
+            .collect()
+    }
+}
 
 /// The column with the cost of all releases up to a round.
 const EPSILON: &str = "epsilon";
@@ -27,10 +96,9 @@ const EPSILON: &str = "epsilon";
 pub struct Curves {
     /// What is measured: the name of the column after `round`.
     pub measure: String,
-    /// One list of values for each run.
     methods: Vec<Rows>,
-    /// Methods with (round, ε of all releases up to it), from the first run that states it.
-    losses: Vec<(String, Vec<(f64, f64)>)>,
+    /// From the first run that states them.
+    losses: Vec<MethodLoss>,
 }
 
 impl Curves {
@@ -72,7 +140,8 @@ impl Curves {
             measure: measure.to_owned(),
             ..Curves::default()
         };
-        let mut current = (String::new(), String::new());
+        let mut current_run = String::new();
+        let mut current_method = String::new();
         for record in reader.records() {
             let record = record.map_err(|error| ReadError::csv(path, &error))?;
             let line = record.position().map_or(0, csv::Position::line);
@@ -91,16 +160,15 @@ impl Curves {
             let place = curves
                 .methods
                 .iter()
-                .position(|known| known.0 == method)
+                .position(|known| known.method == method)
                 .unwrap_or_else(|| {
-                    curves
-                        .methods
-                        .push((method.to_owned(), Vec::new(), Vec::new()));
+                    curves.methods.push(Rows::new(method.to_owned()));
                     curves.methods.len() - 1
                 });
-            let (_, rounds, values) = &mut curves.methods[place];
-            if current.0 != run || current.1 != method {
-                current = (run.to_owned(), method.to_owned());
+            let Rows { rounds, values, .. } = &mut curves.methods[place];
+            if current_run != run || current_method != method {
+                current_run = run.to_owned();
+                current_method = method.to_owned();
                 values.push(Vec::new());
             }
             let at = values.last().map_or(0, Vec::len);
@@ -121,18 +189,22 @@ impl Curves {
     }
 
     /// Keeps what a method has spent by a round, if no earlier run stated it.
-    fn spend(&mut self, method: &str, round: f64, spent: f64) {
-        match self.losses.iter_mut().find(|(name, _)| name == method) {
-            Some((_, told)) if told.last().is_some_and(|(last, _)| *last < round) => {
-                told.push((round, spent))
+    fn spend(&mut self, method: &str, round: f64, epsilon: f64) {
+        let spent = SpentBy { round, epsilon };
+        match self.losses.iter_mut().find(|known| known.method == method) {
+            Some(known) if known.spent.last().is_some_and(|last| last.round < round) => {
+                known.spent.push(spent);
             }
             Some(_) => {}
-            None => self.losses.push((method.to_owned(), vec![(round, spent)])),
+            None => self.losses.push(MethodLoss {
+                method: method.to_owned(),
+                spent: vec![spent],
+            }),
         }
     }
 
-    /// Methods with (round, ε of all releases up to it); only those whose ε is stated.
-    pub fn losses(&self) -> &[(String, Vec<(f64, f64)>)] {
+    /// What releases have cost by round; only of methods whose ε is stated.
+    pub fn losses(&self) -> &[MethodLoss] {
         &self.losses
     }
 
@@ -140,15 +212,15 @@ impl Curves {
     pub fn of(&self, method: &str) -> &[Vec<f64>] {
         self.methods
             .iter()
-            .find(|(name, ..)| name == method)
-            .map_or(&[], |(_, _, values)| values)
+            .find(|rows| rows.method == method)
+            .map_or(&[], |rows| &rows.values)
     }
 
     /// Names of the methods in the order of the file.
     pub fn names(&self) -> Vec<&str> {
         self.methods
             .iter()
-            .map(|(name, ..)| name.as_str())
+            .map(|rows| rows.method.as_str())
             .collect()
     }
 
@@ -156,19 +228,19 @@ impl Curves {
     pub fn first(mut self, runs: usize) -> Self {
         self.methods
             .iter_mut()
-            .for_each(|(_, _, values)| values.truncate(runs));
+            .for_each(|rows| rows.values.truncate(runs));
         self
     }
 
     /// Adds the runs of another file, for methods that both have.
     pub fn join(&mut self, other: Curves) {
-        for (name, rounds, values) in other.methods {
+        for rows in other.methods {
             if let Some(own) = self
                 .methods
                 .iter_mut()
-                .find(|own| own.0 == name && own.1 == rounds)
+                .find(|own| own.method == rows.method && own.rounds == rows.rounds)
             {
-                own.2.extend(values);
+                own.values.extend(rows.values);
             }
         }
     }
@@ -177,22 +249,20 @@ impl Curves {
     pub fn means(&self) -> Vec<MethodCurve> {
         self.methods
             .iter()
-            .map(|method| MethodCurve {
-                method: method.0.clone(),
-                points: estimates(method)
-                    .map(|(round, at)| (round, at.mean, at.standard_error.unwrap_or(0.0)))
-                    .collect(),
+            .map(|rows| MethodCurve {
+                method: rows.method.clone(),
+                means: rows.means(),
             })
             .collect()
     }
 
     /// Rounds of a method with the mean over runs after each of them; empty if the method is not
     /// there.
-    pub fn mean(&self, method: &str) -> Vec<(f64, Estimate)> {
+    pub fn mean(&self, method: &str) -> Vec<MeanAt> {
         self.methods
             .iter()
-            .filter(|(name, ..)| name == method)
-            .flat_map(estimates)
+            .filter(|rows| rows.method == method)
+            .flat_map(Rows::means)
             .collect()
     }
 }
@@ -208,16 +278,6 @@ fn finite(path: &Path, line: u64, field: &str) -> Result<f64, ReadError> {
     value.ok_or_else(|| {
         let field = sordino_experiment::text::Quoted(field);
         ReadError::line(path, line, format!("`{field}` is no number"))
-    })
-}
-
-fn estimates((_, rounds, values): &Rows) -> impl Iterator<Item = (f64, Estimate)> {
-    rounds.iter().enumerate().map(move |(i, round)| {
-        let column: Vec<f64> = values
-            .iter()
-            .filter_map(|run| run.get(i).copied())
-            .collect();
-        (*round, Estimate::of(&column))
     })
 }
 
@@ -245,15 +305,27 @@ mod tests {
             parse("run,method,round,x,y\n0,a,1,1.0,\n0,a,2,3,\n0,b,1,0,\n1,a,1,3,\n1,a,2,5,\n")
                 .unwrap();
         assert_eq!(curves.measure, "x");
-        assert_eq!(curves.means()[0].points, [(1.0, 2.0, 1.0), (2.0, 4.0, 1.0)]);
-        assert_eq!(curves.means()[1].points, [(1.0, 0.0, 0.0)]);
+        let at = |round, mean, standard_error| MeanAt {
+            round,
+            measure: Estimate {
+                mean,
+                standard_error,
+            },
+        };
+        let two = [at(1.0, 2.0, Some(1.0)), at(2.0, 4.0, Some(1.0))];
+        assert_eq!(curves.means()[0].means, two);
+        assert_eq!(
+            curves.means()[0].points()[1],
+            Point::mean(2.0, two[1].measure)
+        );
+        assert_eq!(curves.means()[1].means, [at(1.0, 0.0, None)]);
         assert_eq!(
             (curves.of("a").len(), curves.of("c").len(), curves.names()),
             (2, 0, vec!["a", "b"])
         );
         assert_eq!(curves.clone().first(1).of("a"), [[1.0, 3.0]]);
         curves.join(parse("run,method,y,round,x\n0,a,,1,5\n0,a,,2,7\n").unwrap());
-        assert_eq!(curves.means()[0].points[0].1, 3.0);
+        assert_eq!(curves.means()[0].means[0].measure.mean, 3.0);
     }
 
     #[test]
@@ -261,8 +333,12 @@ mod tests {
         let curves = parse(
             "run,method,round,x,epsilon\n0,a,1,1,.5\n0,a,2,1,inf\n1,a,1,1,.7\n1,a,2,1,.9\n1,b,1,1,\n",
         );
-        let told = curves.unwrap().losses().to_vec();
-        assert_eq!(told, [("a".to_owned(), vec![(1.0, 0.5), (2.0, 0.9)])]);
+        let spent = [(1.0, 0.5), (2.0, 0.9)].map(|(round, epsilon)| SpentBy { round, epsilon });
+        let expected = MethodLoss {
+            method: "a".to_owned(),
+            spent: spent.to_vec(),
+        };
+        assert_eq!(curves.unwrap().losses(), [expected]);
     }
 
     #[test]

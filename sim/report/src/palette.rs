@@ -7,114 +7,168 @@
 
 use sordino_experiment::scenario::{Method, method};
 
-/// A class of curves: name, dashes (none if empty), then (line, text) in light and in dark.
-type Hue = (
-    &'static str,
-    &'static str,
-    [&'static str; 2],
-    [&'static str; 2],
-);
+/// The colours of a curve on one ground.
+#[derive(Clone, Copy)]
+struct Colours {
+    line: &'static str,
+    text: &'static str,
+}
+
+/// A class of curves.
+#[derive(Clone, Copy)]
+struct Hue {
+    class: &'static str,
+    /// Lengths of dashes and gaps; empty if the line is solid.
+    dashes: &'static str,
+    light: Colours,
+    dark: Colours,
+}
+
+impl Hue {
+    /// Its colours, on a dark ground or on a light one.
+    const fn on(&self, dark: bool) -> Colours {
+        if dark { self.dark } else { self.light }
+    }
+}
+
+/// A class with the colours of its line and of its text, in light and in dark.
+const fn hue(
+    class: &'static str,
+    dashes: &'static str,
+    light: [&'static str; 2],
+    dark: [&'static str; 2],
+) -> Hue {
+    let [line, text] = light;
+    let light = Colours { line, text };
+    let [line, text] = dark;
+    let dark = Colours { line, text };
+    Hue {
+        class,
+        dashes,
+        light,
+        dark,
+    }
+}
+
+/// The colour of something that is not a curve.
+struct Surface {
+    /// Name of the variable on a page.
+    name: &'static str,
+    light: &'static str,
+    dark: &'static str,
+}
+
+impl Surface {
+    /// Its colour, on a dark ground or on a light one.
+    const fn on(&self, dark: bool) -> &'static str {
+        if dark { self.dark } else { self.light }
+    }
+}
+
+const fn surface(name: &'static str, light: &'static str, dark: &'static str) -> Surface {
+    Surface { name, light, dark }
+}
 
 const HUES: [Hue; 25] = [
-    ("ink", "", ["#4a4f55", "#4a4f55"], ["#c3c8ce", "#c3c8ce"]),
-    ("sky", "7 4", ["#2b93cf", "#1c7db5"], ["#6cc0f0", "#6cc0f0"]),
-    ("blue", "", ["#0062a0", "#0062a0"], ["#3f9fe0", "#5db2ee"]),
-    (
+    hue("ink", "", ["#4a4f55", "#4a4f55"], ["#c3c8ce", "#c3c8ce"]),
+    hue("sky", "7 4", ["#2b93cf", "#1c7db5"], ["#6cc0f0", "#6cc0f0"]),
+    hue("blue", "", ["#0062a0", "#0062a0"], ["#3f9fe0", "#5db2ee"]),
+    hue(
         "amber",
         "7 4",
         ["#cc7a00", "#a86400"],
         ["#f0a83a", "#f0a83a"],
     ),
-    ("red", "", ["#c23b00", "#c23b00"], ["#ff7a45", "#ff7a45"]),
-    ("ash", "2 4", ["#8a9199", "#6b727a"], ["#8a9199", "#a3abb3"]),
-    ("green", "", ["#007a59", "#007a59"], ["#2fbf95", "#2fbf95"]),
-    (
+    hue("red", "", ["#c23b00", "#c23b00"], ["#ff7a45", "#ff7a45"]),
+    hue("ash", "2 4", ["#8a9199", "#6b727a"], ["#8a9199", "#a3abb3"]),
+    hue("green", "", ["#007a59", "#007a59"], ["#2fbf95", "#2fbf95"]),
+    hue(
         "fern",
         "9 3 2 3",
         ["#007a59", "#007a59"],
         ["#2fbf95", "#2fbf95"],
     ),
-    (
+    hue(
         "pink",
         "4 3",
         ["#a8417f", "#a8417f"],
         ["#e07fba", "#e07fba"],
     ),
-    ("grape", "", ["#5e2a9a", "#5e2a9a"], ["#a77bff", "#b48dff"]),
-    (
+    hue("grape", "", ["#5e2a9a", "#5e2a9a"], ["#a77bff", "#b48dff"]),
+    hue(
         "plum",
         "18 3 3 3",
         ["#5e2a9a", "#5e2a9a"],
         ["#a77bff", "#b48dff"],
     ),
-    (
+    hue(
         "mauve",
         "2 6",
         ["#7a5a8f", "#6b4d80"],
         ["#bfa3d3", "#bfa3d3"],
     ),
-    (
+    hue(
         "violet",
         "4 3",
         ["#7a4fb5", "#7a4fb5"],
         ["#b794f0", "#b794f0"],
     ),
-    (
+    hue(
         "sand",
         "1 4",
         ["#9a8350", "#7d6a3f"],
         ["#c9b58a", "#c9b58a"],
     ),
-    (
+    hue(
         "slate",
         "1 4",
         ["#5b636b", "#5b636b"],
         ["#b3bac1", "#b3bac1"],
     ),
-    (
+    hue(
         "teal",
         "9 3 2 3",
         ["#00808c", "#00707b"],
         ["#4fc3c9", "#4fc3c9"],
     ),
-    (
+    hue(
         "rose",
         "4 3",
         ["#b0305c", "#b0305c"],
         ["#f08cae", "#f08cae"],
     ),
-    (
+    hue(
         "olive",
         "12 3 2 3",
         ["#6b7000", "#626700"],
         ["#c2c84a", "#c2c84a"],
     ),
-    (
+    hue(
         "copper",
         "5 2 1 2",
         ["#9a4a2a", "#8c4225"],
         ["#e39a76", "#e39a76"],
     ),
-    ("v0", "", ["#5e2a84", "#5e2a84"], ["#b58be0", "#b58be0"]),
-    ("v1", "7 4", ["#3b528b", "#3b528b"], ["#7f9fe0", "#7f9fe0"]),
-    ("v2", "4 3", ["#1c7c88", "#1c7c88"], ["#4fc3c9", "#4fc3c9"]),
-    ("v3", "", ["#2f8f50", "#2f8f50"], ["#6fd08a", "#6fd08a"]),
-    ("v4", "7 4", ["#8a8f00", "#8a8f00"], ["#d0dc5a", "#d0dc5a"]),
-    ("v5", "4 3", ["#b86e00", "#b86e00"], ["#f0b64a", "#f0b64a"]),
+    hue("v0", "", ["#5e2a84", "#5e2a84"], ["#b58be0", "#b58be0"]),
+    hue("v1", "7 4", ["#3b528b", "#3b528b"], ["#7f9fe0", "#7f9fe0"]),
+    hue("v2", "4 3", ["#1c7c88", "#1c7c88"], ["#4fc3c9", "#4fc3c9"]),
+    hue("v3", "", ["#2f8f50", "#2f8f50"], ["#6fd08a", "#6fd08a"]),
+    hue("v4", "7 4", ["#8a8f00", "#8a8f00"], ["#d0dc5a", "#d0dc5a"]),
+    hue("v5", "4 3", ["#b86e00", "#b86e00"], ["#f0b64a", "#f0b64a"]),
 ];
 
-/// Colours of everything that is not a curve: name of the variable on a page, light, dark.
-const SURFACES: [(&str, &str, &str); 10] = [
-    ("ground", "#ffffff", "#15181c"),
-    ("text", "#1c2024", "#e8eaed"),
-    ("soft", "#5b636b", "#a3abb3"),
-    ("rule", "#e4e7ea", "#2b3036"),
-    ("base", "#9aa1a8", "#6b727a"),
-    ("card", "#f6f7f8", "#1c2025"),
-    ("accent", "#0062a0", "#5db2ee"),
-    ("warn", "#fff4e5", "#332611"),
-    ("good", "#00664a", "#2fbf95"),
-    ("bad", "#a63200", "#ff8a5c"),
+/// Colours of everything that is not a curve.
+const SURFACES: [Surface; 10] = [
+    surface("ground", "#ffffff", "#15181c"),
+    surface("text", "#1c2024", "#e8eaed"),
+    surface("soft", "#5b636b", "#a3abb3"),
+    surface("rule", "#e4e7ea", "#2b3036"),
+    surface("base", "#9aa1a8", "#6b727a"),
+    surface("card", "#f6f7f8", "#1c2025"),
+    surface("accent", "#0062a0", "#5db2ee"),
+    surface("warn", "#fff4e5", "#332611"),
+    surface("good", "#00664a", "#2fbf95"),
+    surface("bad", "#a63200", "#ff8a5c"),
 ];
 
 /// Type and strokes of pictures, whatever the colours.
@@ -155,19 +209,29 @@ const METHODS: [(Method, &str); Method::SHIPPED.len()] = [
 /// Six hues that can be told apart without red or green, in the order in which a scenario's own
 /// methods get them. That of `dp-prior`, which most pictures are about, is not among them.
 const APART: [&str; 6] = ["amber", "blue", "sand", "ink", "sky", "ash"];
-/// Classes for a scenario's own methods, in their order, and their dashes: no shipped method has
-/// them.
-const OWN: [(&str, [&str; APART.len()]); 4] = [
-    ("14 5", ["own0", "own1", "own2", "own3", "own4", "own5"]),
-    (
+/// Classes for a scenario's own methods that share their dashes, which no shipped method has.
+struct Dashed {
+    dashes: &'static str,
+    /// One for each hue of [`APART`].
+    classes: [&'static str; APART.len()],
+}
+
+const fn dashed(dashes: &'static str, classes: [&'static str; APART.len()]) -> Dashed {
+    Dashed { dashes, classes }
+}
+
+/// Classes for a scenario's own methods, in their order.
+const OWN: [Dashed; 4] = [
+    dashed("14 5", ["own0", "own1", "own2", "own3", "own4", "own5"]),
+    dashed(
         "10 3 2 3 2 3",
         ["own6", "own7", "own8", "own9", "own10", "own11"],
     ),
-    (
+    dashed(
         "16 4 5 4",
         ["own12", "own13", "own14", "own15", "own16", "own17"],
     ),
-    (
+    dashed(
         "26 5",
         ["own18", "own19", "own20", "own21", "own22", "own23"],
     ),
@@ -175,15 +239,20 @@ const OWN: [(&str, [&str; APART.len()]); 4] = [
 
 /// The hues of all classes.
 fn hues() -> impl Iterator<Item = Hue> {
-    let own = OWN.into_iter().flat_map(|(dashes, classes)| {
-        let named = classes.into_iter().zip(APART);
-        named.map(move |(class, name)| (class, dashes, name))
-    });
-    let own = own.flat_map(|(class, dashes, name)| {
-        let found = HUES.into_iter().filter(move |hue| hue.0 == name);
-        found.map(move |(_, _, light, dark)| (class, dashes, light, dark))
-    });
-    HUES.into_iter().chain(own)
+    HUES.into_iter().chain(OWN.iter().flat_map(own_hues))
+}
+
+/// The hues of classes that share their dashes.
+fn own_hues(own: &'static Dashed) -> impl Iterator<Item = Hue> {
+    let named = own.classes.iter().zip(APART);
+    named.flat_map(|(class, name)| {
+        let found = HUES.into_iter().filter(move |hue| hue.class == name);
+        found.map(|hue| Hue {
+            class,
+            dashes: own.dashes,
+            ..hue
+        })
+    })
 }
 
 /// The class of a federated method.
@@ -240,7 +309,7 @@ impl Looks {
 /// The class of a scenario's own method by its place; the first 24 are different, and neighbours in
 /// hue and in dashes.
 fn own(place: usize) -> &'static str {
-    OWN[(place + place / 12) % OWN.len()].1[place % APART.len()]
+    OWN[(place + place / 12) % OWN.len()].classes[place % APART.len()]
 }
 
 /// The style sheet for the classes used in `body`, light, and dark where the reader prefers it;
@@ -269,36 +338,37 @@ pub fn variables() -> String {
 fn surfaces(dark: bool) -> String {
     SURFACES
         .iter()
-        .map(|(name, light, night)| format!("--{name}:{};", if dark { night } else { light }))
+        .map(|surface| format!("--{}:{};", surface.name, surface.on(dark)))
         .collect()
 }
 
 /// One colour of what is not a curve, by its name.
-fn surface(wanted: &str, dark: bool) -> &'static str {
-    let found = SURFACES.iter().find(|(name, ..)| *name == wanted);
-    found.map_or("", |(_, light, night)| if dark { night } else { light })
+fn colour(wanted: &str, dark: bool) -> &'static str {
+    let found = SURFACES.iter().find(|surface| surface.name == wanted);
+    found.map_or("", |surface| surface.on(dark))
 }
 
 fn colours(body: &str, dark: bool) -> String {
-    let soft = surface("soft", dark);
+    let soft = colour("soft", dark);
     let band = if dark { ".2" } else { ".13" };
     let mut out = format!(
         "text{{fill:{}}}.ground{{fill:{}}}.sub,.tick,.axis,.note{{fill:{soft}}}.grid{{stroke:{}}}.base{{stroke:{}}}\
          .band{{fill-opacity:{band}}}",
-        surface("text", dark),
-        surface("ground", dark),
-        surface("rule", dark),
-        surface("base", dark)
+        colour("text", dark),
+        colour("ground", dark),
+        colour("rule", dark),
+        colour("base", dark)
     );
     let drawn =
         |class: &str| body.contains(&format!(" {class}\"")) || body.contains(&format!(" {class} "));
-    for (class, dashes, light, night) in hues().filter(|hue| drawn(hue.0)) {
-        let [line, text] = if dark { night } else { light };
+    for hue in hues().filter(|hue| drawn(hue.class)) {
+        let class = hue.class;
+        let Colours { line, text } = hue.on(dark);
         // Dashes do not change with the colours.
-        let dashes = if dark || dashes.is_empty() {
+        let dashes = if dark || hue.dashes.is_empty() {
             String::new()
         } else {
-            format!(";stroke-dasharray:{dashes}")
+            format!(";stroke-dasharray:{}", hue.dashes)
         };
         out.push_str(&format!(
             ".line.{class}{{stroke:{line}{dashes}}}.leader.{class}{{stroke:{line}}}.band.{class}{{fill:{line}}}\
@@ -373,16 +443,18 @@ mod tests {
     /// Refuses two classes with the same dashes whose colours are alike for some eye, in light or
     /// in dark.
     fn alike(classes: &[&str]) -> Vec<String> {
-        let hue = |class: &str| hues().find(|hue| hue.0 == class).unwrap();
+        let hue = |class: &str| hues().find(|hue| hue.class == class).unwrap();
         let all: Vec<Hue> = classes.iter().map(|class| hue(class)).collect();
         let pairs = (0..all.len())
             .flat_map(|i| (0..i).map(move |j| (i, j)))
             .map(|(i, j)| (&all[i], &all[j]));
-        let least = |(a, b): &(&Hue, &Hue)| apart(a.2[0], b.2[0]).min(apart(a.3[0], b.3[0]));
+        let least = |(a, b): &(&Hue, &Hue)| {
+            apart(a.light.line, b.light.line).min(apart(a.dark.line, b.dark.line))
+        };
         let same = pairs
-            .filter(|(a, b)| a.1 == b.1)
+            .filter(|(a, b)| a.dashes == b.dashes)
             .filter(|pair| least(pair) < 10.0);
-        same.map(|pair| format!("{} and {}: {:.1}", pair.0.0, pair.1.0, least(&pair)))
+        same.map(|pair| format!("{} and {}: {:.1}", pair.0.class, pair.1.class, least(&pair)))
             .collect()
     }
 
@@ -406,7 +478,10 @@ mod tests {
             nobody,
             "what is drawn beside a ramp"
         );
-        let dashes = |place| hues().find(|hue| hue.0 == own(place)).map(|hue| hue.1);
+        let dashes = |place| {
+            let found = hues().find(|hue| hue.class == own(place));
+            found.map(|hue| hue.dashes)
+        };
         assert!((0..23).all(|place| dashes(place) != dashes(place + 1)));
         // Negative controls: two dashed blues in the dark, a class twice, and a known distance.
         assert!(apart("#6cc0f0", "#b794f0") < 10.0 && alike(&["red", "red"]).len() == 1);
@@ -415,22 +490,18 @@ mod tests {
 
     #[test]
     fn no_own_method_has_the_colour_of_dp_prior() {
-        let colours = |class: &str| {
-            hues()
-                .find(|hue| hue.0 == class)
-                .map(|hue| (hue.2[0], hue.3[0]))
-                .unwrap()
-        };
-        let prior = colours(of(method::DP_PRIOR));
-        for class in OWN.into_iter().flat_map(|(_, classes)| classes) {
-            let (light, dark) = colours(class);
+        let hue = |class: &str| hues().find(|hue| hue.class == class).unwrap();
+        let prior = hue(of(method::DP_PRIOR));
+        for class in OWN.iter().flat_map(|own| own.classes) {
+            let own = hue(class);
             assert!(
-                apart(light, prior.0) > 10.0 && apart(dark, prior.1) > 10.0,
+                apart(own.light.line, prior.light.line) > 10.0
+                    && apart(own.dark.line, prior.dark.line) > 10.0,
                 "{class}"
             );
         }
         assert!(
-            apart(colours("violet").0, prior.0) < 20.0,
+            apart(hue("violet").light.line, prior.light.line) < 20.0,
             "negative control: a colour of its family"
         );
     }
@@ -504,11 +575,12 @@ mod tests {
             let b = luminance(b);
             (a.max(b) + 0.05) / (a.min(b) + 0.05)
         };
-        for (class, _, light, dark) in HUES {
-            for ([line, text], ground) in [(light, "#ffffff"), (dark, "#15181c")] {
+        for hue in HUES {
+            for (colours, ground) in [(hue.light, "#ffffff"), (hue.dark, "#15181c")] {
                 assert!(
-                    contrast(text, ground) > 3.4 && contrast(line, ground) > 3.0,
-                    "{class} on {ground}"
+                    contrast(colours.text, ground) > 3.4 && contrast(colours.line, ground) > 3.0,
+                    "{} on {ground}",
+                    hue.class
                 );
             }
         }

@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use super::chart::all_points;
-use super::curves::MethodCurve;
 use super::differences::{self, Difference};
 use super::html::section;
-use super::svg::{Chart, Curve, Point, Scale, escape};
+use super::svg::{Chart, Curve, Scale, escape};
 use super::{figure, table};
 
 /// A name with spaces, as in `final regret`.
@@ -117,20 +116,6 @@ pub fn paired(out: &mut String, text: &str, lead: &[&str], rows: &[(Vec<String>,
         );
     }
     section(out, "Paired differences", &escape(text), &body);
-}
-
-/// The points of a mean curve.
-pub fn points(curve: &MethodCurve) -> Vec<Point> {
-    curve
-        .points
-        .iter()
-        .map(|(x, y, error)| Point {
-            x: *x,
-            y: *y,
-            low: y - error,
-            high: y + error,
-        })
-        .collect()
 }
 
 /// A chart whose vertical axis fits its curves.

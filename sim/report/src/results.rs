@@ -13,7 +13,7 @@ use super::curves::Curves;
 use super::figure;
 use super::folder::{SCENARIO, writer};
 use super::palette::Looks;
-use super::parts::{points, scaled};
+use super::parts::scaled;
 use super::read::{ReadError, RunFiles};
 
 /// Name of the federated trust model, whose methods are compared by sums over rounds.
@@ -206,12 +206,12 @@ impl Results {
         let looks = self.looks();
         let mut curves: Vec<Curve> = means
             .iter()
-            .filter(|found| found.points.len() > 1)
+            .filter(|found| found.means.len() > 1)
             .map(|found| Curve {
                 class: looks.class(&found.method),
                 label: found.method.clone(),
                 note: self.note(&found.method),
-                points: points(found),
+                points: found.points(),
             })
             .collect();
         figure::mark_twins(&mut curves, &self.twins());
@@ -305,16 +305,18 @@ impl Results {
             .curves
             .losses()
             .iter()
-            .filter(|(_, told)| told.len() > 1);
-        let curves = told.map(|(name, told)| Curve {
-            class: looks.class(name),
-            label: name.clone(),
+            .filter(|told| told.spent.len() > 1);
+        let curves = told.map(|told| Curve {
+            class: looks.class(&told.method),
+            label: told.method.clone(),
             note: told
+                .spent
                 .last()
-                .map_or(String::new(), |(_, spent)| figure::epsilon(Some(*spent))),
+                .map_or(String::new(), |last| figure::epsilon(Some(last.epsilon))),
             points: told
+                .spent
                 .iter()
-                .map(|(round, spent)| Point::bare(*round, *spent))
+                .map(|by| Point::bare(by.round, by.epsilon))
                 .collect(),
         });
         let chart = scaled("", "round", "ε of all releases so far", curves.collect());

@@ -248,7 +248,7 @@ fn panels(scenario: &LocalScenario, methods: &[Found<'_>], found: &Curves) -> Pa
         let points = found
             .mean(&summary.name)
             .into_iter()
-            .map(|(round, at)| Point::mean_of_positive(round, at));
+            .map(|at| Point::mean_of_positive(at.round, at.measure));
         curves.push(Curve {
             class: class(*method),
             label: summary.name.clone(),

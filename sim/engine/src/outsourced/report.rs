@@ -13,7 +13,7 @@ use sordino_experiment::scenario::outsourced::{
 };
 use sordino_experiment::text::{significant, significant_up};
 use sordino_report::columns::Columns;
-use sordino_report::curves::told_rounds;
+use sordino_report::curves::{MeanAt, told_rounds};
 use sordino_report::differences::few;
 use sordino_report::page::Shown;
 use sordino_report::palette::RAMP;
@@ -111,7 +111,7 @@ fn summary(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun
 struct Found<'a> {
     compared: Compared,
     summary: &'a MethodSummary,
-    curve: Vec<(f64, Estimate)>,
+    curve: Vec<MeanAt>,
 }
 
 impl Found<'_> {
@@ -345,7 +345,7 @@ fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
             let points = method
                 .curve
                 .iter()
-                .map(|(round, at)| Point::mean_of_positive(*round, *at));
+                .map(|at| Point::mean_of_positive(at.round, at.measure));
             Curve {
                 class: class(scenario, &method.compared),
                 label,

@@ -6,7 +6,7 @@ use sordino_experiment::text::significant_up;
 use sordino_report::chart::Picture;
 use sordino_report::curves::{Curves, MethodCurve};
 use sordino_report::palette::RAMP;
-use sordino_report::parts::{points, scaled, share_axis, words};
+use sordino_report::parts::{scaled, share_axis, words};
 use sordino_report::read::RunFiles;
 use sordino_report::results::is_epsilon;
 use sordino_report::results::{epsilon, over};
@@ -308,7 +308,7 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
                 class: RAMP[*hue],
                 label,
                 note: String::new(),
-                points: points(curve),
+                points: curve.points(),
             })
         });
         let y_label = measured(&index.trust);
