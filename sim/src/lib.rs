@@ -10,7 +10,7 @@
 //!
 //! | package | modules | what they hold |
 //! |---|---|---|
-//! | `sordino-experiment` | [`text`], [`mod@pool`], [`benchmark`], [`files`], [`scenario`], [`world`], [`progress`], [`journal`], [`record`], [`metrics`], [`command_line`] | what is to be run, and what a run leaves |
+//! | `sordino-experiment` | [`text`], [`mod@pool`], [`benchmark`], [`files`], [`scenario`], [`world`], [`progress`], [`journal`], [`record`], [`metrics`], [`student`], [`command_line`] | what is to be run, and what a run leaves |
 //! | `sordino-report` | [`report`], [`paired`] | a function of records: folder, page, figures, tables |
 //! | `sordino-engine` | [`model`] | the four trust models: each runs core's parties in a world and leaves a record |
 //! | `sordino-lab`, `sordino-papers` | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
@@ -19,7 +19,8 @@ pub mod cli;
 
 pub use sordino_engine as model;
 pub use sordino_experiment::{
-    benchmark, command_line, files, journal, metrics, pool, progress, record, scenario, text, world,
+    benchmark, command_line, files, journal, metrics, pool, progress, record, scenario, student,
+    text, world,
 };
 pub use sordino_report as report;
 pub use sordino_report::paired;

@@ -53,7 +53,7 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "sim/experiment/src/",
         floors: &[
-            &["text", "pool", "benchmark"],
+            &["text", "pool", "student", "benchmark"],
             &["files", "scenario"],
             &["world", "progress", "journal"],
             &["record"],

@@ -8,6 +8,7 @@
 //! | [`text`] | user input as messages quote it |
 //! | [`mod@pool`] | threads for arithmetic |
 //! | [`benchmark`] | test functions by the field's names, designs of points |
+//! | [`student`] | the distribution of T, by which paired differences are judged |
 //! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
 //! | [`world`] | objectives and faults: who answers queries |
@@ -30,5 +31,6 @@ pub mod pool;
 pub mod progress;
 pub mod record;
 pub mod scenario;
+pub mod student;
 pub mod text;
 pub mod world;

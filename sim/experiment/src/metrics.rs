@@ -12,6 +12,7 @@ use sordino_core::privacy::{Event, NeighboringRelation};
 use crate::record::{Measure, MethodRun};
 use crate::scenario::method::ReleaseKind;
 use crate::scenario::{CAMPAIGN_RELEASES, Guarantee, Method, MethodName, Scenario};
+use crate::student;
 
 /// The δ at which losses are shown in addition to the scenario's own.
 pub const SMALL_DELTA: f64 = 1e-5;
@@ -78,7 +79,7 @@ impl Paired {
             mean: estimate.mean,
             half_width: estimate
                 .standard_error
-                .map(|error| student_95(differences.len() - 1) * error),
+                .map(|error| student::quantile(differences.len() - 1) * error),
             smaller: differences
                 .iter()
                 .filter(|difference| **difference < 0.0)
@@ -86,33 +87,6 @@ impl Paired {
             pairs: differences.len(),
         }
     }
-}
-
-/// The 97.5 % quantile of Student's t. Exact to three digits: a table for few degrees of freedom,
-/// then the expansion of Cornish and Fisher around the normal quantile.
-fn student_95(degrees: usize) -> f64 {
-    const FEW: [f64; 9] = [
-        f64::INFINITY,
-        12.706,
-        4.303,
-        3.182,
-        2.776,
-        2.571,
-        2.447,
-        2.365,
-        2.306,
-    ];
-    if let Some(t) = FEW.get(degrees) {
-        return *t;
-    }
-    let z = 1.959_964_f64;
-    let v = degrees as f64;
-    let z3 = z * z * z;
-    let z5 = z * z * z * z * z;
-    let z7 = z * z * z * z * z * z * z;
-    z + (z3 + z) / (4.0 * v)
-        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v * v)
-        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * v * v * v)
 }
 
 /// ε of all releases of one run, by two accountants. `None` where there is no finite bound.
@@ -538,15 +512,6 @@ mod tests {
 
     #[test]
     fn paired_differences_use_students_quantile() {
-        for (degrees, quantile) in [
-            (1, 12.706),
-            (5, 2.571),
-            (9, 2.262),
-            (29, 2.045),
-            (1000, 1.962),
-        ] {
-            assert!((student_95(degrees) - quantile).abs() < 1.5e-3, "{degrees}");
-        }
         let paired = Paired::of(&[1.0, 2.0, 4.0], &[2.0, 4.0, 7.0]);
         assert_eq!((paired.mean, paired.smaller, paired.pairs), (-2.0, 3, 3));
         assert!((paired.half_width.unwrap() - 4.303 / 3f64.sqrt()).abs() < 1e-3);
