@@ -65,9 +65,9 @@ pub const HOUSES: &[House] = &[
         sources: "sim/report/src/",
         floors: &[
             &[
-                "advance", "chart", "events", "folder", "grid", "names", "paired",
+                "advance", "chart", "events", "folder", "names", "paired", "table",
             ],
-            &["palette", "read", "readme", "rows", "table"],
+            &["grid", "palette", "read", "readme", "rows"],
             &["columns", "curves", "differences", "layout", "observations"],
             &["json", "svg"],
             &["figure", "html"],

@@ -3,6 +3,7 @@
 use sordino_sim::metrics::Paired;
 use sordino_sim::report::figure::compose;
 use sordino_sim::report::svg::{Chart, Curve, Point, Points, Ruler, Scale};
+use sordino_sim::report::table::or_dash;
 use sordino_sim::text::significant;
 
 use super::run::Found;
@@ -70,11 +71,8 @@ impl Table {
             let (mean, error) = row.mean();
             let spent =
                 row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
-            let epsilon = if spent > 0.0 {
-                significant(spent, 3)
-            } else {
-                "–".into()
-            };
+            let paid = Some(spent).filter(|spent| *spent > 0.0);
+            let epsilon = or_dash(paid, |spent| significant(spent, 3));
             let compared = reference
                 .filter(|other| other.name != row.name)
                 .map(|other| {

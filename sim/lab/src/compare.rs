@@ -11,7 +11,7 @@ use serde::Serialize;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::distinct;
 use sordino_experiment::scenario::{Scenario, ScenarioError};
-use sordino_experiment::text::{Quoted, significant, significant_up};
+use sordino_experiment::text::{Quoted, significant_up};
 use sordino_report::chart::{Chart, Picture};
 use sordino_report::differences::{self, Difference, few, p};
 use sordino_report::figure;
@@ -21,6 +21,7 @@ use sordino_report::parts::{scaled, share_axis};
 use sordino_report::read::{self, ReadError, RunFiles};
 use sordino_report::results::{Results, epsilon};
 use sordino_report::svg::{Curve, Point};
+use sordino_report::table::{DASH, or_dash, with_error};
 
 /// Keys besides `[objective]` and the seed by which runs are paired, for each trust model.
 const PAIRED_BY: [(&str, &[&str]); 4] = [
@@ -471,16 +472,10 @@ impl Comparison {
                 .collect::<Vec<_>>()
         });
         let entries = self.entries.iter().map(|entry| {
-            let epsilon = entry
-                .epsilon
-                .map_or("–".to_owned(), |epsilon| significant_up(epsilon, 3));
-            row(&[
-                &entry.method,
-                &entry.folder,
-                &epsilon,
-                &with_error(entry.summed_regret),
-                &with_error(entry.final_regret),
-            ])
+            let told = |(mean, error)| with_error(mean, error);
+            let [summed, last] = [entry.summed_regret, entry.final_regret].map(told);
+            let epsilon = or_dash(entry.epsilon, |epsilon| significant_up(epsilon, 3));
+            row(&[&entry.method, &entry.folder, &epsilon, &summed, &last])
         });
         let pairs = self.pairs.iter().map(|pair| {
             let found = &pair.difference;
@@ -490,7 +485,7 @@ impl Comparison {
                 found.interval()
             };
             let of = if pair.same {
-                "–".to_owned()
+                DASH.to_owned()
             } else {
                 format!("{} of {}", found.smaller, self.runs)
             };
@@ -609,10 +604,4 @@ fn curve(entry: &Entry) -> Curve {
             .map_or(String::new(), |epsilon| figure::epsilon(Some(epsilon))),
         points: entry.curve.clone(),
     }
-}
-
-fn with_error((mean, error): (f64, Option<f64>)) -> String {
-    error.map_or(significant(mean, 4), |error| {
-        format!("{} ± {}", significant(mean, 4), significant(error, 2))
-    })
 }

@@ -6,6 +6,7 @@ use sordino_experiment::metrics::Paired;
 use sordino_experiment::text::significant;
 
 use super::rows::number;
+use super::table::or_dash;
 use crate::paired::{PAIRS_FEW, holm, t_test, wilcoxon};
 
 /// One entry against another, run by run.
@@ -152,11 +153,10 @@ pub fn signed(x: f64) -> String {
 
 /// A p value as it stands in a table; a dash where the test says nothing.
 pub fn p(value: Option<f64>) -> String {
-    match value {
-        None => "–".to_owned(),
-        Some(p) if p < 1e-6 => "< 1e-6".to_owned(),
-        Some(p) => significant(p, 2),
-    }
+    or_dash(value, |p| match p < 1e-6 {
+        true => "< 1e-6".to_owned(),
+        false => significant(p, 2),
+    })
 }
 
 /// The caution that few pairs need; `None` where there are enough.

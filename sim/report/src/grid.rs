@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::table::DASH;
+
 /// Rows of cells under a heading; the first row is the head.
 pub type Grid = (&'static str, Vec<Vec<String>>);
 
@@ -94,7 +96,7 @@ fn is_numeric(rows: &[Vec<String>], column: usize) -> bool {
         .map(|cell| cell.trim_start_matches(['−', '+', '<', ' ']))
         .all(|text| {
             text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-                || ["", "–", "∞"].contains(&text)
+                || ["", DASH, "∞"].contains(&text)
         })
 }
 

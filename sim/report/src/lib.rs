@@ -8,13 +8,13 @@
 //! | [`chart`] | a chart before it is drawn |
 //! | [`events`] | what private methods release, in words: two methods with the same ε may pay for quite different events |
 //! | [`folder`] | the run folder: filled by what an execution left, the summary last |
-//! | [`grid`] | tables for a terminal, Markdown, LaTeX |
 //! | [`paired`] | tests of paired differences |
+//! | [`table`] | how tables look on the terminal, and cells of what may be missing |
+//! | [`grid`] | tables for a terminal, Markdown, LaTeX |
 //! | [`palette`] | colours in light and dark, and the style sheets made of them |
 //! | [`read`] | a run folder, read back and checked |
 //! | [`readme`] | README of a run folder |
-//! | [`rows`] | the one writer of CSV |
-//! | [`table`] | how tables look on the terminal |
+//! | [`rows`] | tables for programs, as CSV |
 //! | [`columns`] | head, meaning and cell of a column in one place |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`differences`] | paired differences between every two entries |

@@ -10,6 +10,7 @@ use super::grid::Grid;
 use super::parts::words;
 use super::results::{Results, is_epsilon};
 use super::rows::{csv, number};
+use super::table::{or_dash, with_error};
 
 /// A table of a run folder; a sweep has the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -173,26 +174,19 @@ impl<'m> MethodColumns<'m> {
 
 /// A mean with its standard error, where it has one; a dash without a mean.
 fn mean(found: Option<&Measure>) -> String {
-    let Some(at) = found else {
-        return "–".to_owned();
-    };
-    let error = at
-        .standard_error
-        .map(|x| format!(" ± {}", significant(x, 2)));
-    significant(at.mean, 4) + &error.unwrap_or_default()
+    or_dash(found, |at| with_error(at.mean, at.standard_error))
 }
 
 /// A loss, which may have no finite bound; a dash without a claim. An ε is rounded up: it stays a
 /// bound. δ is the parameter of a claim.
 fn bound(found: Option<&Loss>) -> String {
-    let Some(loss) = found else {
-        return "–".to_owned();
-    };
-    let told = match is_epsilon(&loss.name) {
-        true => significant_up,
-        false => significant,
-    };
-    loss.value.map_or("∞".to_owned(), |x| told(x, 3))
+    or_dash(found, |loss| {
+        let told = match is_epsilon(&loss.name) {
+            true => significant_up,
+            false => significant,
+        };
+        loss.value.map_or("∞".to_owned(), |x| told(x, 3))
+    })
 }
 
 /// A head, and a row for each method: its own cells, what it reached with standard errors, what its

@@ -15,6 +15,7 @@ use sordino_report::readme::readme;
 use sordino_report::results::Results;
 use sordino_report::rows::number;
 use sordino_report::svg::{Chart, Curve, Point, Scale};
+use sordino_report::table::{or_dash, standard_error};
 use sordino_report::view::{Panels, View};
 
 use super::run::{LocalRun, curve_rounds};
@@ -144,33 +145,24 @@ fn guarantee(scenario: &LocalScenario) -> String {
 /// A method and what the summary says of it.
 type Found<'a> = (LocalMethod, &'a MethodSummary);
 
-/// The mean as it is shown; a dash where there is none.
-fn mean(measure: Option<&Measure>, shown: impl Fn(f64) -> String) -> String {
-    measure.map_or("–".to_owned(), |measure| shown(measure.mean))
-}
-
-/// The standard error to two digits; a dash where there is none.
-fn standard_error(measure: Option<&Measure>) -> String {
-    measure
-        .and_then(|measure| measure.standard_error)
-        .map_or("–".to_owned(), |error| significant(error, 2))
+/// The standard error of a measure.
+fn error(measure: Option<&Measure>) -> String {
+    standard_error(measure.and_then(|measure| measure.standard_error))
 }
 
 fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
     let columns = Columns::<Found<'_>>::new()
         .text("method", |(_, summary)| summary.name.clone())
         .number("cumulative regret", |(_, summary)| {
-            mean(summary.measure(REGRET), |regret| significant(regret, 4))
+            or_dash(summary.measure(REGRET), |regret| {
+                significant(regret.mean, 4)
+            })
         })
-        .number("std. error", |(_, summary)| {
-            standard_error(summary.measure(REGRET))
-        })
+        .number("std. error", |(_, summary)| error(summary.measure(REGRET)))
         .number("ratio to random", |(_, summary)| {
-            mean(summary.measure(RATIO), |ratio| format!("{ratio:.3}"))
+            or_dash(summary.measure(RATIO), |ratio| format!("{:.3}", ratio.mean))
         })
-        .number("std. error", |(_, summary)| {
-            standard_error(summary.measure(RATIO))
-        })
+        .number("std. error", |(_, summary)| error(summary.measure(RATIO)))
         .text("ε spent per user", |(method, summary)| {
             match (method, summary.loss(SPENT).and_then(|loss| loss.value)) {
                 (LocalMethod::Random, _) => "nobody is asked".to_owned(),

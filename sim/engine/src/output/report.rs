@@ -15,6 +15,7 @@ use sordino_report::readme::readme;
 use sordino_report::results::Results;
 use sordino_report::rows::number;
 use sordino_report::svg::{Chart, Curve, Point, Points, Ruler, plain};
+use sordino_report::table::{or_dash, standard_error};
 use sordino_report::view::{Panels, View};
 
 use super::problem::{compares, worst_case_delta};
@@ -123,28 +124,21 @@ fn protection(scenario: &OutputScenario, row: &Row) -> String {
     }
 }
 
-/// The standard error to two digits; a dash where there is none.
-fn standard_error(estimate: Estimate) -> String {
-    estimate
-        .standard_error
-        .map_or("–".to_owned(), |error| significant(error, 2))
-}
-
 fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
     let columns = Columns::<Row>::new()
         .text("method", |row| row.method.name().to_owned())
         .number("ε", |row| {
-            row.epsilon
-                .map_or("–".to_owned(), |epsilon| significant_up(epsilon, 3))
+            or_dash(row.epsilon, |epsilon| significant_up(epsilon, 3))
         })
         .number("regret", |row| significant(row.regret.mean, 3))
-        .number("std. error", |row| standard_error(row.regret))
+        .number("std. error", |row| {
+            standard_error(row.regret.standard_error)
+        })
         .number("score error", |row| {
-            row.error
-                .map_or("–".to_owned(), |at| significant(at.mean, 3))
+            or_dash(row.error, |error| significant(error.mean, 3))
         })
         .number("std. error", |row| {
-            row.error.map_or("–".to_owned(), standard_error)
+            standard_error(row.error.and_then(|error| error.standard_error))
         })
         .text("protection of one record", |row| protection(scenario, row));
     let unit = scenario.objective.unit();

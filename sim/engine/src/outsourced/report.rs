@@ -23,6 +23,7 @@ use sordino_report::readme::readme;
 use sordino_report::results::Results;
 use sordino_report::rows::number;
 use sordino_report::svg::{Curve, Point};
+use sordino_report::table::{or_dash, standard_error};
 use sordino_report::view::{Panels, View};
 
 use super::machines::mechanism;
@@ -205,19 +206,14 @@ fn shown(
     let mut columns = Columns::<Found<'_>>::new().text("method", |method| method.compared.name());
     for round in told_rounds(scenario.modeler.rounds) {
         columns = columns.number(format!("round {round}"), move |method| {
-            method
-                .curve
-                .get(round as usize)
-                .map_or("–".to_owned(), |at| significant(at.1.mean, 3))
+            let at = method.curve.get(round as usize);
+            or_dash(at, |at| significant(at.measure.mean, 3))
         });
     }
     let columns = columns
         .number("std. error", |method| {
-            let error = method
-                .summary
-                .measure(REGRET)
-                .and_then(|measure| measure.standard_error);
-            error.map_or("–".to_owned(), |error| significant(error, 2))
+            let regret = method.summary.measure(REGRET);
+            standard_error(regret.and_then(|regret| regret.standard_error))
         })
         .text("protection of the inputs", |method| {
             let is_raised = method.summary.facts.get(RAISED) == Some(&Value::Bool(true));

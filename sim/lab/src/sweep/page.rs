@@ -7,6 +7,7 @@ use sordino_report::html::{document, section};
 use sordino_report::page::in_pairs;
 use sordino_report::parts::header;
 use sordino_report::svg::escape;
+use sordino_report::table::DASH;
 
 use super::folder::SweepFolder;
 use super::index::{Index, Status};
@@ -135,7 +136,7 @@ fn runs(out: &mut String, index: &Index) {
         } else {
             name
         };
-        let digest = entry.digest.as_deref().unwrap_or("–");
+        let digest = entry.digest.as_deref().unwrap_or(DASH);
         let _ = writeln!(
             body,
             "<tr><th scope=\"row\">{link}</th><td>{}</td><td>{}</td><td class=\"digest\">{}</td></tr>",

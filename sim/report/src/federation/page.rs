@@ -10,6 +10,7 @@ use crate::curves::told_rounds;
 use crate::html::section;
 use crate::page::Shown;
 use crate::read::RunRecord;
+use crate::table::{or_dash, standard_error};
 use crate::view::{Panels, View};
 use crate::{charts, differences, events, figure, palette};
 
@@ -71,17 +72,12 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
             significant(method.summed_regret.mean, 4)
         })
         .number("std.\nerror", |method| {
-            method
-                .summed_regret
-                .standard_error
-                .map_or("–".to_owned(), |error| significant(error, 2))
+            standard_error(method.summed_regret.standard_error)
         });
     for round in told_rounds(scenario.federation.rounds) {
         columns = columns.number(format!("round\n{round}"), move |method| {
-            method
-                .curve
-                .get(round as usize)
-                .map_or("–".to_owned(), |at| format!("{:.4}", at.mean))
+            let at = method.curve.get(round as usize);
+            or_dash(at, |at| format!("{:.4}", at.mean))
         });
     }
     let deltas = [
