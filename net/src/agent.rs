@@ -26,6 +26,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
 use sordino_core::federated::{Frame, Member, Next, ServerError};
+use sordino_core::math::write_all_le;
 use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
@@ -635,9 +636,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 /// SHA-256 of numbers, little-endian, as a journal names an upload.
 fn digest_of<T: Number>(numbers: &[T]) -> String {
     let mut bytes = vec![0; numbers.len() * T::BYTES];
-    bytes
-        .chunks_exact_mut(T::BYTES)
-        .zip(numbers)
-        .for_each(|(bytes, x)| x.write_le(bytes));
+    write_all_le(numbers, &mut bytes);
     hex(&Sha256::digest(&bytes))
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use sordino_core::math::read_all_le;
 
 use super::error::{PriorFileError, refuse};
 use super::label::Label;
@@ -322,10 +323,6 @@ impl Tensors<'_> {
         };
         let bytes = &self.data[self.begin..end];
         self.begin = end;
-        let (numbers, _) = bytes.as_chunks::<4>();
-        Ok(numbers
-            .iter()
-            .map(|bytes| f32::from_le_bytes(*bytes))
-            .collect())
+        Ok(read_all_le(bytes).collect())
     }
 }

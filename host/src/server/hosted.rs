@@ -9,7 +9,7 @@ use sordino_core::federated::prior::{
     Filter, Plan, PriorError, Public, PublicState, Terms, scratch_len, storage_len,
 };
 use sordino_core::federated::{Config, Estimator, ServerError};
-use sordino_core::math::Scalar;
+use sordino_core::math::{Scalar, read_all_le, write_all_le};
 
 use super::HostError;
 
@@ -183,11 +183,9 @@ impl<T: Scalar, C: WithPublic<T>> Hosted<T> for Population<T, C> {
         let weights = self.posterior.weights();
         let covariance = self.posterior.covariance();
         let mut numbers = vec![0; (weights.len() + covariance.len()) * T::BYTES];
-        let all = weights.iter().chain(covariance);
-        numbers
-            .chunks_exact_mut(T::BYTES)
-            .zip(all)
-            .for_each(|(bytes, x)| x.write_le(bytes));
+        let (front, back) = numbers.split_at_mut(weights.len() * T::BYTES);
+        write_all_le(weights, front);
+        write_all_le(covariance, back);
         let h = self.posterior.heterogeneity();
         let clip = self.posterior.clip_factor();
         StoredPosterior {
@@ -213,11 +211,9 @@ impl<T: Scalar, C: WithPublic<T>> Hosted<T> for Population<T, C> {
             });
         }
         let mut storage = vec![T::ZERO; storage_len(m)];
-        let stored = numbers.chunks_exact(T::BYTES).map(T::read_le);
-        storage
-            .iter_mut()
-            .zip(stored)
-            .for_each(|(to, from)| *to = from);
+        for (to, from) in storage.iter_mut().zip(read_all_le(&numbers)) {
+            *to = from;
+        }
         let h = T::from_f64(heterogeneity);
         let clip = T::from_f64(clip_factor);
         self.posterior =

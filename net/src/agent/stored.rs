@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{AgentExchange, Agreement};
+use sordino_core::math::{read_all_le, write_all_le};
 use sordino_core::random::RunSeed;
 use sordino_host::files::{read_bounded, write_privately};
 use sordino_host::prior::PriorFile;
@@ -161,8 +162,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 what: "its parts do not belong together",
             });
         }
-        for (x, bytes) in self.log.iter_mut().zip(stored.log.chunks_exact(T::BYTES)) {
-            *x = T::read_le(bytes);
+        for (x, known) in self.log.iter_mut().zip(read_all_le(&stored.log)) {
+            *x = known;
         }
         (self.state, self.exchange, self.given) = (stored.state, stored.exchange, stored.given);
         self.learned_is_stored = false;
@@ -178,9 +179,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             return Ok(());
         };
         let mut log = vec![0; used * T::BYTES];
-        log.chunks_exact_mut(T::BYTES)
-            .zip(&self.log)
-            .for_each(|(bytes, x)| x.write_le(bytes));
+        write_all_le(&self.log, &mut log);
         let terms = self.shared.agreement().digest();
         let state = self.state.clone();
         let exchange = self.exchange.clone();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::agent::AgentState as PriorState;
 use sordino_core::federated::{self, AgentState, Workspace};
-use sordino_core::math::Scalar;
+use sordino_core::math::{Scalar, read_all_le, write_all_le};
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::blocks;
@@ -63,10 +63,7 @@ impl<T: Scalar, S: State> Logs for Arena<T, S> {
         for (state, log) in self.states.iter().zip(self.logs.chunks_exact(self.log)) {
             let filled = &log[..2 * state.observations() as usize];
             bytes.resize(filled.len() * T::BYTES, 0);
-            bytes
-                .chunks_exact_mut(T::BYTES)
-                .zip(filled)
-                .for_each(|(bytes, x)| x.write_le(bytes));
+            write_all_le(filled, &mut bytes);
             take(&bytes)?;
         }
         Ok(())
@@ -194,11 +191,10 @@ impl<T: Scalar, S: State> Arena<T, S> {
             let log = snapshot.logs.len() - 2 * state.observations() as usize * T::BYTES;
             if agents.contains(&agent) {
                 let place = (agent - agents.start) as usize;
-                let bytes = snapshot.logs[log..].chunks_exact(T::BYTES);
-                self.logs[place * self.log..]
-                    .iter_mut()
-                    .zip(bytes)
-                    .for_each(|(x, bytes)| *x = T::read_le(bytes));
+                let own = &mut self.logs[place * self.log..];
+                for (x, stored) in own.iter_mut().zip(read_all_le(&snapshot.logs[log..])) {
+                    *x = stored;
+                }
                 // A copy knows nothing of a workspace: its posteriors are rebuilt once.
                 self.states[place] = state.clone();
                 self.best[place] = best;

@@ -10,7 +10,7 @@ use sordino_core::federated::{
     Agent, AgentState, AgentStorage, Aggregation, Collector, Draws, Input, Output, Public, log_len,
     workspace_len,
 };
-use sordino_core::math::Scalar;
+use sordino_core::math::{Scalar, read_all_le};
 use sordino_experiment::progress::Stage;
 use sordino_experiment::record::Source;
 use sordino_host::server::{SimulatedSources, StoredServer};
@@ -169,11 +169,7 @@ impl<T: Scalar> Federated for MethodContext<T> {
     ) -> Result<ServerHost<T>, DriverError> {
         let sources = SimulatedSources::new(self.run.seed);
         let (stored, broadcast) = stored.unzip();
-        let broadcast: Vec<T> = broadcast
-            .unwrap_or_default()
-            .chunks_exact(T::BYTES)
-            .map(T::read_le)
-            .collect();
+        let broadcast: Vec<T> = read_all_le(&broadcast.unwrap_or_default()).collect();
         let stored = stored.map(|server| (server, &broadcast[..]));
         Ok(ServerHost::new(
             Arc::new(self.config.clone()),

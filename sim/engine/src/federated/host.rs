@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use sordino_core::federated::{Share, Wiped};
-use sordino_core::math::Scalar;
+use sordino_core::math::{Scalar, write_all_le};
 use sordino_experiment::progress::{BudgetLeft, Stage};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::server::{Hosted, SimulatedSources};
@@ -69,10 +69,7 @@ pub fn close<'s, T: Scalar>(
 pub fn stored<T: Scalar>(server: &mut ServerHost<T>) -> Result<impl Serialize, DriverError> {
     let numbers = server.broadcast().unwrap_or_default();
     let mut bytes = vec![0; numbers.len() * T::BYTES];
-    bytes
-        .chunks_exact_mut(T::BYTES)
-        .zip(numbers)
-        .for_each(|(bytes, x)| x.write_le(bytes));
+    write_all_le(numbers, &mut bytes);
     Ok((server.store()?, bytes))
 }
 

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::Terms;
 use sordino_core::federated::{Packed, Partial as Collected, Share, Wiped};
-use sordino_core::math::Scalar;
+use sordino_core::math::{Scalar, read_all_le, write_all_le};
 use sordino_core::privacy::SourceKind;
 use sordino_experiment::record::Observed;
 use sordino_experiment::world::fault::FaultCounts;
@@ -72,10 +72,7 @@ pub fn decode<V: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<V
 
 fn to_bytes<T: Scalar>(numbers: &[T]) -> Vec<u8> {
     let mut bytes = vec![0; numbers.len() * T::BYTES];
-    bytes
-        .chunks_exact_mut(T::BYTES)
-        .zip(numbers)
-        .for_each(|(bytes, x)| x.write_le(bytes));
+    write_all_le(numbers, &mut bytes);
     bytes
 }
 
@@ -83,7 +80,7 @@ fn from_bytes<T: Scalar, A: FromIterator<T>>(bytes: &[u8]) -> Result<A, RemoteEr
     if !bytes.len().is_multiple_of(T::BYTES) {
         return Err(RemoteError::Undecodable("a vector of numbers"));
     }
-    Ok(bytes.chunks_exact(T::BYTES).map(T::read_le).collect())
+    Ok(read_all_le(bytes).collect())
 }
 
 /// The share of each range, in two bits for each agent; empty for every range if there is no share.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use sordino_core::math::Scalar;
+use sordino_core::math::{Scalar, read_all_le};
 use sordino_experiment::progress::Stage;
 use sordino_host::server::{SimulatedSources, StoredServer};
 
@@ -36,11 +36,7 @@ impl<T: Scalar> Federated for VoteContext<T> {
         let sources = SimulatedSources::new(self.base.run.seed);
         let ledger = host::ledger(&self.base, path)?;
         let (stored, shares) = stored.unzip();
-        let shares: Vec<T> = shares
-            .unwrap_or_default()
-            .chunks_exact(T::BYTES)
-            .map(T::read_le)
-            .collect();
+        let shares: Vec<T> = read_all_le(&shares.unwrap_or_default()).collect();
         let stored = stored.map(|server| (server, &shares[..]));
         Ok(ServerHost::new(
             self.ballot.clone(),
