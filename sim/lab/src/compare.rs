@@ -19,13 +19,13 @@ use sordino_report::grid::Grid;
 use sordino_report::palette::other;
 use sordino_report::parts::{scaled, share_axis};
 use sordino_report::read::{self, ReadError, RunFiles};
-use sordino_report::results::{Results, epsilon};
+use sordino_report::results::{FEDERATED, Results, epsilon};
 use sordino_report::svg::{Curve, Point};
 use sordino_report::table::{DASH, or_dash, with_error};
 
 /// Keys besides `[objective]` and the seed by which runs are paired, for each trust model.
 const PAIRED_BY: [(&str, &[&str]); 4] = [
-    ("federated", &["federation.agents", "federation.rounds"]),
+    (FEDERATED, &["federation.agents", "federation.rounds"]),
     ("outsourced", &["modeler.rounds"]),
     ("local", &["learning.rounds"]),
     ("output", &["prior.rounds"]),
@@ -107,7 +107,7 @@ impl Side {
     pub fn open(path: &Path) -> Result<Self, CompareError> {
         let results = Results::open(path)?;
         let mut digests: Vec<(String, Vec<String>)> = Vec::new();
-        if results.summary.trust == "federated" {
+        if results.summary.trust == FEDERATED {
             let (file, text) = read::text(path, "scenario.toml")?;
             let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
             let mut runs = read::run_record(RunFiles::Folder(path), &scenario)?.results;

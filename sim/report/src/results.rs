@@ -16,6 +16,16 @@ use super::palette::Looks;
 use super::parts::scaled;
 use super::read::{ReadError, RunFiles};
 
+/// The name of a trust model's regret, as in `rounds.csv` of its run folders; an objective of a
+/// federation may call it otherwise.
+pub fn regret_of(trust: &str) -> &'static str {
+    match trust {
+        "local" => "cumulative regret",
+        "outsourced" => "simple regret",
+        _ => "regret",
+    }
+}
+
 /// Name of the federated trust model, whose methods are compared by sums over rounds.
 pub const FEDERATED: &str = "federated";
 
@@ -93,16 +103,13 @@ impl Results {
 
     /// The name of regret in this folder.
     pub fn regret(&self) -> String {
-        match self.summary.trust.as_str() {
-            "local" => "cumulative regret".to_owned(),
-            "outsourced" => "simple regret".to_owned(),
-            FEDERATED => {
-                let read = Scenario::parse("scenario.toml", &self.scenario.to_string(), &[]);
-                read.map_or("regret", |scenario| scenario.objective.regret_name())
-                    .to_owned()
-            }
-            _ => "regret".to_owned(),
+        let general = regret_of(&self.summary.trust);
+        if self.summary.trust != FEDERATED {
+            return general.to_owned();
         }
+        let read = Scenario::parse("scenario.toml", &self.scenario.to_string(), &[]);
+        read.map_or(general, |scenario| scenario.objective.regret_name())
+            .to_owned()
     }
 
     /// The quantity that methods are compared by, in words.

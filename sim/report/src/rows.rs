@@ -1,4 +1,5 @@
-//! Tables for programs: the one writer of CSV.
+//! Tables for programs, as CSV. Only measurements, which are written line by line, have a writer of
+//! their own: `world::rows` of `sordino-experiment`.
 
 /// A table with these columns. Every row must be as long as the head; otherwise the text is the
 /// writer's error.

@@ -16,6 +16,7 @@ use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::whole;
 use sordino_experiment::command_line::print;
 use sordino_lab::command::data::of_data;
+use sordino_report::results::FEDERATED;
 
 /// `sordino export`.
 #[derive(Debug, Args)]
@@ -65,7 +66,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let head = model::parse(&source, &text, &settings)
         .map_err(|error| taken.refused(error))?
         .head();
-    if head.trust != "federated" {
+    if head.trust != FEDERATED {
         let why = format!(
             "scenario {} is of trust model {}: only federated ones are exported",
             head.name, head.trust

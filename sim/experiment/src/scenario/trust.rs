@@ -1,7 +1,10 @@
 //! Trust models as a table: how their scenarios are named, documented and read.
 //!
-//! A table is a slice of [`TrustModel`]s; the program's own stands beside the trust models. Nothing
-//! else knows which trust models there are.
+//! A table is a slice of [`TrustModel`]s; the program's own stands beside the trust models. To read
+//! and to run scenarios, nothing else needs to know which trust models there are. By their names
+//! some programs know more of them: what their regret is called (`results` of `sordino-report`), by
+//! which keys their runs are paired (`compare` of `sordino-lab`), and that only a federation can be
+//! exported.
 
 use std::fmt::{self, Debug};
 

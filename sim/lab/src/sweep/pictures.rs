@@ -8,8 +8,7 @@ use sordino_report::curves::{Curves, MethodCurve};
 use sordino_report::palette::RAMP;
 use sordino_report::parts::{scaled, share_axis, words};
 use sordino_report::read::RunFiles;
-use sordino_report::results::is_epsilon;
-use sordino_report::results::{epsilon, over};
+use sordino_report::results::{epsilon, is_epsilon, over, regret_of};
 use sordino_report::svg::{Chart, Curve, Point, Points, Ruler};
 
 use super::folder::SweepFolder;
@@ -311,7 +310,7 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
                 points: curve.points(),
             })
         });
-        let y_label = measured(&index.trust);
+        let y_label = regret_of(&index.trust);
         charts.push(scaled(name, "round", y_label, curves.collect()));
     }
     // A single point is no curve.
@@ -331,13 +330,4 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
         charts,
         ruler: None,
     })
-}
-
-/// The name of a trust model's regret, as in `rounds.csv` of its run folders.
-fn measured(trust: &str) -> &'static str {
-    match trust {
-        "local" => "cumulative regret",
-        "outsourced" => "simple regret",
-        _ => "regret",
-    }
 }

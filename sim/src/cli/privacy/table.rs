@@ -15,6 +15,7 @@ use sordino_experiment::text::Lines;
 use super::asked::{Choice, sampled};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::print;
+use sordino_report::rows::csv;
 
 /// `sordino privacy table`.
 #[derive(Debug, Args)]
@@ -150,19 +151,12 @@ fn answer(text: &[u8]) -> Result<String, TableError> {
         records.push(record);
     }
     let losses = rows.par_iter().map(losses).collect::<Result<Vec<_>, _>>()?;
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(header.iter().chain(APPENDED))?;
-    for (record, losses) in records.iter().zip(&losses) {
-        writer.write_record(record.iter().chain(losses.iter().map(String::as_str)))?;
-    }
-    let bytes = writer.into_inner().map_err(|error| TableError::Text {
-        line: 1,
-        what: error.to_string(),
-    })?;
-    String::from_utf8(bytes).map_err(|error| TableError::Text {
-        line: 1,
-        what: error.to_string(),
-    })
+    // The reader refused rows that are not as long as the header.
+    let rows = records.iter().zip(losses).map(|(record, losses)| {
+        let kept = record.iter().map(str::to_owned);
+        kept.chain(losses)
+    });
+    Ok(csv(header.iter().chain(APPENDED), rows))
 }
 
 /// Line of a position, 1-based.
