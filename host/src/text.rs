@@ -128,3 +128,50 @@ pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
 pub fn did_you_mean(name: &str, admissible: &[&str]) -> String {
     nearest(name, admissible).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_never_told_below_itself_nor_what_is_left_above() {
+        let mut below = 0;
+        for step in 1..4000 {
+            let x = 0.003 * f64::from(step) * 1.0007f64.powi(step);
+            let told: f64 = significant_up(x, 3).parse().unwrap();
+            assert!(told >= x && told <= x * 1.0101, "{x}: {told}");
+            let left: f64 = significant_down(x, 3).parse().unwrap();
+            assert!(left <= x && left >= x * 0.989, "{x}: {left}");
+            // Negative control: the nearest number is below every second time.
+            below += usize::from(significant(x, 3).parse::<f64>().unwrap() < x);
+        }
+        assert!(below > 1000, "{below}");
+        assert_eq!(
+            (significant_up(7.054, 3), significant_up(7.05, 3)),
+            ("7.06".to_owned(), "7.05".to_owned())
+        );
+        assert_eq!(significant_up(f64::INFINITY, 3), "inf");
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        enum Layer {
+            #[error("outer")]
+            Outer(#[source] Box<Layer>),
+            #[error("said: {0}")]
+            Said(#[source] std::fmt::Error),
+        }
+        let error = Layer::Outer(Box::new(Layer::Said(std::fmt::Error)));
+        assert_eq!(chain(&error), format!("outer: said: {}", std::fmt::Error));
+    }
+
+    #[test]
+    fn digits() {
+        assert_eq!(significant(9.9085, 3), "9.91");
+        assert_eq!(significant(0.002_943_5, 3), "0.00294");
+        assert_eq!(significant(1e-5, 1), "1e-5");
+        assert_eq!(significant(123.4, 3), "123");
+        assert_eq!(significant(f64::INFINITY, 3), "inf");
+    }
+}

@@ -144,6 +144,11 @@ impl Engine {
         })
     }
 
+    /// Points in the user's numbers, and values of which larger are better, oldest first.
+    pub(super) fn told(&self) -> &[(Vec<f64>, f64)] {
+        &self.told
+    }
+
     /// Coordinates in the box.
     fn unit(&self, numbers: &[f64]) -> Vec<f64> {
         self.encoding.coordinates(numbers)

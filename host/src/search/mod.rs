@@ -130,8 +130,6 @@ pub struct Search {
     events: Vec<Event>,
     /// Questions under way, oldest first, in numbers.
     pending: Vec<Vec<f64>>,
-    /// What was told, in numbers and as the user counts, oldest first.
-    told: Vec<(Vec<f64>, f64)>,
     failed: Vec<Vec<f64>>,
     engine: Engine,
 }
@@ -199,7 +197,6 @@ impl Search {
             head,
             events: Vec::new(),
             pending: Vec::new(),
-            told: Vec::new(),
             failed: Vec::new(),
             engine,
         })
@@ -238,10 +235,8 @@ impl Search {
         if !(value.abs() <= VALUE_MAX) {
             return Err(SearchError::Value { value });
         }
-        if self.told.len() >= CAPACITY_MAX {
-            return Err(SearchError::Full {
-                told: self.told.len(),
-            });
+        if self.len() >= CAPACITY_MAX {
+            return Err(SearchError::Full { told: self.len() });
         }
         self.engine
             .observe(&numbers, self.head.goal.sign() * value)?;
@@ -250,7 +245,6 @@ impl Search {
             point: self.head.space.point(&numbers),
             value,
         });
-        self.told.push((numbers, value));
         Ok(())
     }
 
@@ -290,30 +284,36 @@ impl Search {
 
     /// Number of values told.
     pub fn len(&self) -> usize {
-        self.told.len()
+        self.engine.told().len()
     }
 
     /// Whether no value was told yet.
     pub fn is_empty(&self) -> bool {
-        self.told.is_empty()
+        self.engine.told().is_empty()
     }
 
     /// Points with their values as the user counts, in the order in which they were told.
     pub fn history(&self) -> impl Iterator<Item = (Point, f64)> {
-        self.told
-            .iter()
-            .map(|(numbers, value)| (self.head.space.point(numbers), *value))
+        self.told()
+            .map(|(numbers, value)| (self.head.space.point(numbers), value))
+    }
+
+    /// What was told, in numbers and as the user counts, oldest first.
+    fn told(&self) -> impl Iterator<Item = (&[f64], f64)> {
+        let sign = self.head.goal.sign();
+        let told = self.engine.told().iter();
+        told.map(move |(numbers, value)| (numbers.as_slice(), sign * value))
     }
 
     /// The best value told, and where: the first of equal ones.
     pub fn best(&self) -> Option<(Point, f64)> {
-        let mut best: Option<&(Vec<f64>, f64)> = None;
-        for told in &self.told {
-            if best.is_none_or(|(_, value)| self.head.goal.prefers(told.1, *value)) {
-                best = Some(told);
+        let mut best: Option<(&[f64], f64)> = None;
+        for (numbers, value) in self.told() {
+            if best.is_none_or(|(_, known)| self.head.goal.prefers(value, known)) {
+                best = Some((numbers, value));
             }
         }
-        best.map(|(numbers, value)| (self.head.space.point(numbers), *value))
+        best.map(|(numbers, value)| (self.head.space.point(numbers), value))
     }
 
     /// The point to use: of the best posterior mean among those that were told, with mean and
@@ -322,11 +322,7 @@ impl Search {
     ///
     /// **Errors**: [`SearchError::Surrogate`].
     pub fn recommend(&self) -> Result<Option<(Point, Estimate)>, SearchError> {
-        let points: Vec<Vec<f64>> = self
-            .told
-            .iter()
-            .map(|(numbers, _)| numbers.clone())
-            .collect();
+        let points: Vec<Vec<f64>> = self.told().map(|(numbers, _)| numbers.to_vec()).collect();
         let estimates = self.estimates(&points)?;
         let mut best: Option<(usize, Estimate)> = None;
         for (place, estimate) in estimates.into_iter().enumerate() {

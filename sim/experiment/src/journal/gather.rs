@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    CANDIDATES, CHECKPOINT, DIGEST, HEAD, Journal, JournalError, NAMES, SCENARIO,
-    SCENARIO_BYTES_MAX, SPREAD, STATE, head, io_at, same,
+    CANDIDATES, CHECKPOINT, HEAD, Journal, JournalError, NAMES, SCENARIO, SCENARIO_BYTES_MAX,
+    SPREAD, STATE, head, io_at, same, stored_head,
 };
-use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
+use crate::files::{read_to_string_bounded, write_atomically};
 
 impl Journal {
     /// Begins in a run folder that holds no state yet, with everything that the journals in the
@@ -26,7 +26,8 @@ impl Journal {
         let first = parts.first().ok_or_else(|| JournalError::NothingToResume {
             path: folder.to_owned(),
         })?;
-        let (scenario, digest) = belongs(first)?;
+        let scenario = Self::scenario(first)?;
+        let digest = stored_head(&first.join(STATE))?;
         if data.is_some() && head(&scenario, data).0 != digest.0 {
             return Err(JournalError::OtherData {
                 path: first.clone(),
@@ -35,7 +36,8 @@ impl Journal {
         let state = folder.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
         for part in parts {
-            let (own, other) = belongs(part)?;
+            let own = Self::scenario(part)?;
+            let other = stored_head(&part.join(STATE))?;
             same(part, &own, &scenario)?;
             if other.0 != digest.0 {
                 return Err(JournalError::OtherData { path: part.clone() });
@@ -65,17 +67,6 @@ impl Journal {
             _ => JournalError::Io { path, error },
         })
     }
-}
-
-/// The scenario of a journal, and the digest of program, scenario and data.
-fn belongs(part: &Path) -> Result<(String, super::Digest), JournalError> {
-    let scenario = Journal::scenario(part)?;
-    let path = part.join(STATE).join(HEAD);
-    let bytes = read_bounded(&path, DIGEST as u64).map_err(io_at(&path))?;
-    let bytes = bytes
-        .try_into()
-        .map_err(|_| JournalError::damaged(&path, "is no digest"))?;
-    Ok((scenario, super::Digest(bytes)))
 }
 
 /// Copies the finished parts of a journal.

@@ -107,6 +107,18 @@ pub fn difference(there: &str, here: &str) -> String {
     gone.chain(come).take(6).collect::<Vec<_>>().join("; ")
 }
 
+/// The digest of program, scenario and data that stands in the state of a journal.
+///
+/// **Errors**: [`JournalError::Io`] if there is none; [`JournalError::Damaged`].
+fn stored_head(state: &Path) -> Result<Digest, JournalError> {
+    let path = state.join(HEAD);
+    let bytes = read_bounded(&path, DIGEST as u64).map_err(io_at(&path))?;
+    let bytes = bytes.try_into();
+    Ok(Digest(bytes.map_err(|_| {
+        JournalError::damaged(&path, "is no digest")
+    })?))
+}
+
 /// Where an execution stores what it must not lose.
 #[derive(Debug)]
 pub struct Journal {
@@ -150,18 +162,15 @@ impl Journal {
     pub fn look(folder: &Path, scenario: &str) -> Result<Self, JournalError> {
         Self::check(folder, scenario)?;
         let state = folder.join(STATE);
-        let path = state.join(HEAD);
-        let found = match read_bounded(&path, DIGEST as u64) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => head(scenario, None),
-            bytes => {
-                let bytes = bytes.map_err(io_at(&path))?;
-                let bytes = bytes.try_into();
-                Digest(bytes.map_err(|_| JournalError::damaged(&path, "is no digest"))?)
+        let head = match stored_head(&state) {
+            Err(JournalError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                head(scenario, None)
             }
+            found => found?,
         };
         Ok(Journal {
             folder: state,
-            head: found,
+            head,
         })
     }
 
