@@ -48,7 +48,7 @@ pub use attempts::GaveUp;
 use attempts::{Attempts, Then, gave_up};
 pub use awaited::Awaited;
 use masks::{MaskError, Masks};
-pub use watched::SLOT_BYTES;
+pub(crate) use watched::SLOT_BYTES;
 use watched::Watched;
 
 /// After a failed request: this long at first, twice as long each time ([`attempts`]).
@@ -247,7 +247,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     }
 
     /// How long the agent waits for a server that does not answer; for ever if none.
-    pub fn give_up_after(&mut self, silent: Option<Duration>) {
+    pub(crate) fn give_up_after(&mut self, silent: Option<Duration>) {
         self.give_up = silent;
     }
 
@@ -304,7 +304,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 
     /// Whether it has the last frame: whatever is left to do, nothing more is asked of its server
     /// or given to it.
-    pub fn has_last(&self) -> bool {
+    pub(crate) fn has_last(&self) -> bool {
         self.exchange.have().frames > self.shared.agreement().protocol.epochs()
     }
 

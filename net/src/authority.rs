@@ -351,7 +351,7 @@ fn the_name<'c>(
 /// itself, before it connects.
 ///
 /// **Errors**: [`Refused`].
-pub fn slot_named(own: &CertificateDer<'_>, run: u64) -> Result<u32, Refused> {
+pub(crate) fn slot_named(own: &CertificateDer<'_>, run: u64) -> Result<u32, Refused> {
     named(
         &EndEntityCert::try_from(own).map_err(Refused::Unreadable)?,
         run,

@@ -56,9 +56,9 @@ use sordino_host::hex::{from_hex, hex};
 use sordino_host::signature::Fingerprint;
 
 /// The digest of what the sender has.
-pub const CHAIN: HeaderName = HeaderName::from_static("sordino-chain");
+pub(crate) const CHAIN: HeaderName = HeaderName::from_static("sordino-chain");
 /// The seal that came with the last frame.
-pub const SEAL: HeaderName = HeaderName::from_static("sordino-seal");
+pub(crate) const SEAL: HeaderName = HeaderName::from_static("sordino-seal");
 /// For how many milliseconds the sender waits for an answer.
 pub const WAIT: HeaderName = HeaderName::from_static("sordino-wait-ms");
 /// The round that is open.
@@ -66,7 +66,7 @@ pub const ROUND: HeaderName = HeaderName::from_static("sordino-round");
 /// In how many milliseconds to come back.
 pub const LATER: HeaderName = HeaderName::from_static("sordino-later-ms");
 /// How many agents have joined.
-pub const JOINED: HeaderName = HeaderName::from_static("sordino-joined");
+pub(crate) const JOINED: HeaderName = HeaderName::from_static("sordino-joined");
 
 /// Every answer names the program and its version, in the header `server`.
 const PROGRAM: HeaderValue =

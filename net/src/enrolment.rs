@@ -313,7 +313,7 @@ impl Enrolment {
     /// where there are two servers. That key is kept, and stays.
     ///
     /// **Errors**: [`Refusal`].
-    pub fn enrol_certified(&self, slot: u32, masks: Option<MaskKey>) -> Result<(), Refusal> {
+    pub(crate) fn enrol_certified(&self, slot: u32, masks: Option<MaskKey>) -> Result<(), Refusal> {
         if masks.is_some() != (self.trust == Trust::TwoServers) {
             return Err(Refusal::Masks);
         }
@@ -478,7 +478,10 @@ pub fn invite(
 /// server's next one.
 ///
 /// **Errors**: [`EnrolmentError`].
-pub fn without_key(folder: &Path, next: Fingerprint) -> Result<BTreeSet<u32>, EnrolmentError> {
+pub(crate) fn without_key(
+    folder: &Path,
+    next: Fingerprint,
+) -> Result<BTreeSet<u32>, EnrolmentError> {
     let invited: Vec<Invited> = lines(&folder.join(INVITATIONS))?;
     let revoked: BTreeSet<u32> = lines::<Revoked>(&folder.join(REVOKED))?
         .into_iter()
@@ -519,7 +522,7 @@ pub fn revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
 /// The same, whole or not at all.
 ///
 /// **Errors**: [`EnrolmentError`], for a line that cannot be read too.
-pub fn all_revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
+pub(crate) fn all_revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
     Ok(lines::<Revoked>(&folder.join(REVOKED))?
         .into_iter()
         .map(|line| line.slot)

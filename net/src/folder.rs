@@ -55,7 +55,7 @@ const OPEN_ROUND: &str = "round.bin";
 /// When the last frame was announced first, in seconds since 1970.
 const LAST: &str = "last";
 /// The ledger, with every charge.
-pub const LEDGER: &str = "ledger.jsonl";
+pub(crate) const LEDGER: &str = "ledger.jsonl";
 /// The file of a campaign's releases.
 pub const PRIOR: &str = "prior.safetensors";
 /// Says that nothing more may be released from the folder.
@@ -305,7 +305,7 @@ impl Folder {
     /// Writes down what invitations name.
     ///
     /// **Errors**: [`FolderError::File`].
-    pub fn set_address(&self, address: &str) -> Result<(), FolderError> {
+    pub(crate) fn set_address(&self, address: &str) -> Result<(), FolderError> {
         Ok(write_privately(
             &self.path.join("address"),
             format!("{address}\n").as_bytes(),
@@ -332,7 +332,7 @@ impl Folder {
     /// yet.
     ///
     /// **Errors**: [`FolderError::File`], [`FolderError::Damaged`] if the file is not a number.
-    pub fn since_the_last(&self) -> Result<Duration, FolderError> {
+    pub(crate) fn since_the_last(&self) -> Result<Duration, FolderError> {
         let path = self.path.join(LAST);
         let now = SystemTime::now();
         let now = now

@@ -83,7 +83,9 @@ pub enum IdentityError {
 /// The fingerprint of the key in a certificate.
 ///
 /// **Errors**: rustls' own, if the bytes are no certificate.
-pub fn fingerprint_of(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rustls::Error> {
+pub(crate) fn fingerprint_of(
+    certificate: &CertificateDer<'_>,
+) -> Result<Fingerprint, rustls::Error> {
     let parsed = ParsedCertificate::try_from(certificate)?;
     Ok(Fingerprint::of(parsed.subject_public_key_info().as_ref()))
 }
@@ -125,7 +127,7 @@ fn pem_at(path: &Path, what: &'static str) -> impl Fn(pem::Error) -> IdentityErr
 /// Takes the lock of a folder, which ends with the process; none if another process has it.
 ///
 /// **Errors**: [`FileError`].
-pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
+pub(crate) fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
     let path = path.join(".lock");
     let file = OpenOptions::new()
         .write(true)
@@ -144,7 +146,7 @@ pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
 /// Key files are read up to this length.
 const KEY_BYTES_MAX: u64 = 4096;
 /// A file of an authority's PEM is read up to this length.
-pub const CERTIFICATE_BYTES_MAX: u64 = 64 << 10;
+pub(crate) const CERTIFICATE_BYTES_MAX: u64 = 64 << 10;
 
 impl Identity {
     /// A new key from the system's entropy.
@@ -210,7 +212,7 @@ impl Identity {
     /// The key in this file, which must be there.
     ///
     /// **Errors**: [`IdentityError`].
-    pub fn read_file(path: &Path) -> Result<Self, IdentityError> {
+    pub(crate) fn read_file(path: &Path) -> Result<Self, IdentityError> {
         Self::read(&read_bounded(path, KEY_BYTES_MAX)?)
     }
 
@@ -279,7 +281,7 @@ impl Identity {
     /// The key that signs prior files and promises.
     ///
     /// **Errors**: [`IdentityError::Signature`].
-    pub fn signing_key(&self) -> Result<SigningKey, IdentityError> {
+    pub(crate) fn signing_key(&self) -> Result<SigningKey, IdentityError> {
         SigningKey::from_pkcs8(self.secret()).map_err(|_| IdentityError::Signature)
     }
 

@@ -221,7 +221,7 @@ impl Rounds {
 
     /// Stops waiting for agents that were shut out, where a round may close early. They count as
     /// zeros, as before.
-    pub fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
+    pub(crate) fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
         slots.into_iter().for_each(|slot| self.exchange.took(slot));
         self.tell();
     }

@@ -110,7 +110,7 @@ impl TryFrom<String> for MaskKey {
 }
 
 /// Bytes of the longest message of an agent of two servers that contributes so many numbers.
-pub fn message_len_max(numbers: usize) -> usize {
+pub(crate) fn message_len_max(numbers: usize) -> usize {
     frame_len_max(ScalarTag::F64, 0) + Modulus::Bits64.hidden_len(numbers)
 }
 

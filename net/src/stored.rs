@@ -9,7 +9,7 @@ const MAGIC: &[u8] = b"sordino ";
 /// A first line is no longer.
 const LINE_MAX: usize = 64;
 /// The version of files without a first line.
-pub const BARE: u16 = 1;
+const BARE: u16 = 1;
 /// The version that this program writes.
 pub const VERSION: u16 = 2;
 

@@ -38,7 +38,7 @@ pub use difference::Difference;
 const NAME: &str = "terms";
 /// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds
 /// them.
-pub const TERMS_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const TERMS_BYTES_MAX: u64 = 64 << 20;
 /// The most numbers that an agent keeps of one kind, such as the feature rows of all candidates: 1
 /// GiB in double precision.
 const ROWS_MAX: usize = 1 << 27;
@@ -253,7 +253,7 @@ impl Terms {
     }
 
     /// What a method of somebody's own is rehearsed under. Nobody serves or joins it.
-    pub fn of_own(agreement: Agreement, candidates: &[f64]) -> Self {
+    pub(crate) fn of_own(agreement: Agreement, candidates: &[f64]) -> Self {
         let landmarks = Vec::new();
         let publication = String::new();
         Terms {

@@ -20,7 +20,7 @@ use super::beside::beside;
 /// The file of an agent's masks: the next attempt of each.
 pub const MASKS: &str = "agent.masks";
 /// The file of its X25519 key.
-pub const MASK_KEY: &str = "agent.masks.key";
+const MASK_KEY: &str = "agent.masks.key";
 /// The file of the attempts is read up to this length.
 const BYTES_MAX: u64 = 1 << 10;
 

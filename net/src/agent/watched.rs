@@ -7,7 +7,7 @@ use sordino_core::federated::transcript::{AgentLeaf, Step, steps, steps_max};
 use sordino_core::math::Scalar;
 
 /// Bytes of one step of the transcript: a leaf, and the agent's best value after it.
-pub const SLOT_BYTES: usize = 32 + 8;
+pub(crate) const SLOT_BYTES: usize = 32 + 8;
 
 /// What an agent has observed, as its simulation knows it.
 pub(super) struct Watched<T> {

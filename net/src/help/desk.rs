@@ -120,7 +120,7 @@ pub enum Refused {
 impl Refused {
     /// Whether the helper must end: it does not know any more what is on its disk, or cannot write
     /// to it.
-    pub fn is_fatal(&self) -> bool {
+    pub(crate) fn is_fatal(&self) -> bool {
         match self {
             Refused::File(_) | Refused::Unusable(_) => true,
             Refused::Helper(error) => match error {

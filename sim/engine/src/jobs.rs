@@ -127,7 +127,7 @@ pub fn names(model: &dyn Model, share: Option<Share>) -> Vec<String> {
 /// How many runs, from the first on, have all of their parts in the journal.
 ///
 /// **Errors**: the journal's.
-pub fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, ModelError> {
+pub(crate) fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, ModelError> {
     let mut finished: BTreeMap<u32, usize> = BTreeMap::new();
     for run in journal
         .finished_parts()?

@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The most parts of an execution.
-pub const PARTS_MAX: u32 = 100_000;
+const PARTS_MAX: u32 = 100_000;
 
 /// Part i of n, written `i/n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

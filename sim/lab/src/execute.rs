@@ -72,7 +72,7 @@ pub fn begin_or_resume(
 /// The same in a folder that this process holds already: a new one, say.
 ///
 /// **Errors**: as [`begin_or_resume`].
-pub fn begin_in(
+pub(crate) fn begin_in(
     folder: RunFolder,
     model: &dyn Model,
     data: Option<&Path>,

@@ -103,7 +103,7 @@ impl Work {
     }
 
     /// The units that have jobs of the part.
-    pub fn units_of(&self, part: Part) -> Vec<&Unit> {
+    pub(crate) fn units_of(&self, part: Part) -> Vec<&Unit> {
         let units = self.units.iter();
         units.filter(|unit| unit.own(Some(part)) > 0).collect()
     }

@@ -43,7 +43,7 @@ pub fn curve(method: &MethodStatistics) -> Curve {
 }
 
 /// Where a curve lies on another one, notes beside its name which curve that is.
-pub fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
+pub(crate) fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
     for curve in curves {
         if let Some(first) = twins.first(&curve.label) {
             curve.note = format!("same as {first}");
@@ -139,7 +139,7 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
 }
 
 /// The line below the title.
-pub fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
+pub(crate) fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     let band = if scenario.runs > 1 {
         format!(
             "Mean of {} paired runs, band ± one standard error",

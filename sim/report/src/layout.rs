@@ -95,7 +95,7 @@ pub struct Key {
 /// Width of the piece of curve before a name in the key.
 pub const KEY_SAMPLE: f64 = 30.0;
 /// Height from one row of the key to the next.
-pub const KEY_ROW: f64 = 18.0;
+const KEY_ROW: f64 = 18.0;
 /// Share of the width that the plot keeps where names stand beside it.
 const PLOT_LEAST: f64 = 0.52;
 

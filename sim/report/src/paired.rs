@@ -10,7 +10,7 @@ use sordino_experiment::metrics::Estimate;
 use sordino_experiment::student;
 
 /// With fewer pairs than this, no test says much.
-pub const PAIRS_FEW: usize = 5;
+pub(crate) const PAIRS_FEW: usize = 5;
 /// Up to this many differences the distribution of Wilcoxon's sum is computed exactly.
 const EXACT_MAX: usize = 200;
 

@@ -182,7 +182,8 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Not
 /// Classes for the values of one ordered parameter, from low to high.
 pub const RAMP: [&str; 6] = ["v0", "v1", "v2", "v3", "v4", "v5"];
 /// Classes for unordered things, the most different first; [`other`] has more.
-pub const DISTINCT: [&str; 8] = ["ash", "ink", "blue", "red", "amber", "fern", "pink", "sky"];
+pub(crate) const DISTINCT: [&str; 8] =
+    ["ash", "ink", "blue", "red", "amber", "fern", "pink", "sky"];
 
 /// The classes of the methods that are shipped.
 const METHODS: [(Method, &str); Method::SHIPPED.len()] = [

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The prior files of a run folder, one for each method that has one.
-pub const PRIORS: &str = "prior-METHOD.safetensors";
+pub(crate) const PRIORS: &str = "prior-METHOD.safetensors";
 
 /// Every file that a run folder may hold.
 const FILES: &[(&str, &str)] = &[

@@ -431,7 +431,7 @@ impl<T: Scalar> MethodContext<T> {
 
 impl<T> MethodContext<T> {
     /// The header of a frame of this run; its payload decides format and length.
-    pub fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
+    pub(crate) fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
         let deployment = self.deployment;
         let config = self.config_id;
         let version = wire::VERSION;

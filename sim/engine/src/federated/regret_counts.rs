@@ -69,7 +69,7 @@ impl RegretCounts {
 
     /// The regret of this rank, 0-based from the smallest, in the order of [`f64::total_cmp`]; none
     /// if there are not that many.
-    pub fn of_rank(&self, rank: u64) -> Option<f64> {
+    pub(crate) fn of_rank(&self, rank: u64) -> Option<f64> {
         let mut below = 0;
         let found = self.counts.iter().find(|(_, count)| {
             below += u64::from(*count);

@@ -19,7 +19,7 @@ use crate::contract::{ModelError, Options};
 use crate::jobs;
 
 /// Points of a regret curve that are kept.
-pub const CURVE_POINTS: u32 = 200;
+const CURVE_POINTS: u32 = 200;
 
 /// What one method did in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -78,7 +78,7 @@ impl TestFunction {
     }
 
     /// The fewest dimensions in which it makes sense.
-    pub const fn dim_min(self) -> usize {
+    pub(crate) const fn dim_min(self) -> usize {
         match self {
             TestFunction::Rosenbrock => 2,
             _ => 1,
@@ -138,7 +138,7 @@ impl TestFunction {
 }
 
 /// The number rounded to two significant digits.
-pub fn two_digits(x: f64) -> f64 {
+fn two_digits(x: f64) -> f64 {
     format!("{x:.1e}").parse().unwrap_or(x)
 }
 

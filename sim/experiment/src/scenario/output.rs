@@ -8,7 +8,7 @@ use super::rule::{between, names, number, whole};
 use super::sections::sections;
 
 /// Number of records of the red wines.
-pub const WINE_RECORDS: u32 = 1599;
+pub(crate) const WINE_RECORDS: u32 = 1599;
 
 names! {
     /// What is published.

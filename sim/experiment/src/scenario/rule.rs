@@ -99,7 +99,7 @@ pub const fn lists(least: usize, most: usize) -> Rule {
 }
 
 /// One of these names.
-pub const fn one_of(names: &'static [&'static str]) -> Rule {
+pub(crate) const fn one_of(names: &'static [&'static str]) -> Rule {
     rule(Item::OneOf(names))
 }
 

@@ -66,7 +66,7 @@ static TOLD: OnceLock<fn(&str)> = OnceLock::new();
 
 /// Sends the failures after which a program is asked again to this function from now on; only the
 /// first call counts.
-pub fn tell_failures(to: fn(&str)) {
+pub(crate) fn tell_failures(to: fn(&str)) {
     TOLD.get_or_init(|| to);
 }
 

@@ -157,7 +157,7 @@ impl Rows {
     }
 
     /// The error of a file with too few or too many lines.
-    pub fn count_error(&self, found: usize, admissible: &'static str) -> ObjectiveError {
+    pub(crate) fn count_error(&self, found: usize, admissible: &'static str) -> ObjectiveError {
         ObjectiveError::Count {
             path: self.path.clone(),
             found,

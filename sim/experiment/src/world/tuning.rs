@@ -190,7 +190,7 @@ struct Shared {
 }
 
 /// (C, γ) of a point of the unit square.
-pub fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
+fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
     (
         COST.0 + point[0] * (COST.1 - COST.0),
         GAMMA.0 + point[1] * (GAMMA.1 - GAMMA.0),

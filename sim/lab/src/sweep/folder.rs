@@ -318,13 +318,13 @@ impl SweepFolder {
     }
 
     /// Writes the index as it is now.
-    pub fn write_index(&self, index: &Index) -> Result<(), SweepError> {
+    pub(crate) fn write_index(&self, index: &Index) -> Result<(), SweepError> {
         let path = self.path.join(INDEX);
         write_atomically(&path, json(index).as_bytes()).map_err(io_at(&path))
     }
 
     /// Writes everything that is made from the index, including its `page`.
-    pub fn condense(&self, index: &Index, page: &str) -> Result<(), SweepError> {
+    pub(crate) fn condense(&self, index: &Index, page: &str) -> Result<(), SweepError> {
         self.write_index(index)?;
         self.write("index.csv", &index.csv())?;
         self.write("summary.csv", &index.summary_csv())?;

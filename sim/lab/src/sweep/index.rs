@@ -329,7 +329,7 @@ impl Index {
     }
 
     /// `summary.csv`: one line for each cell and method, over all seeds and runs.
-    pub fn summary_csv(&self) -> String {
+    pub(crate) fn summary_csv(&self) -> String {
         let columns = self.columns();
         let keys = self.axes.iter().map(|axis| axis.key.as_str());
         let cells = self.cells();
@@ -398,7 +398,7 @@ impl Index {
 
     /// Everything that a method keeps, as in `noise_multiplier = 2.0`; empty if it follows the
     /// whole sweep.
-    pub fn kept_by(&self, method: &str) -> String {
+    pub(crate) fn kept_by(&self, method: &str) -> String {
         let mut said = Vec::new();
         for axis in 0..self.axes.len() {
             if let Some(value) = self.kept(method, axis) {
@@ -409,7 +409,7 @@ impl Index {
     }
 
     /// A sentence for each method that does not follow the sweep.
-    pub fn keepers(&self) -> Vec<String> {
+    pub(crate) fn keepers(&self) -> Vec<String> {
         let names = distinct(self.methods().map(|method| method.name.as_str()));
         let told = names
             .into_iter()

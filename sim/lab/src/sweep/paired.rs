@@ -19,7 +19,7 @@ use super::index::{Index, Status};
 use super::panels::{PANELS_MAX, Panels, capital, curves, main_axis, more, titled};
 
 /// Name of the picture.
-pub const PAIRED: &str = "paired";
+const PAIRED: &str = "paired";
 /// Heading of section and table.
 const TITLE: &str = "Paired differences";
 
