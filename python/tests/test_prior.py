@@ -49,6 +49,12 @@ def test_a_newcomer_begins_where_the_others_ended(prior):
     assert mean[0] < mean[1] - 1 and (prior.std([good, bad]) < 1).all()
 
 
+def test_a_bound_is_told_rounded_up(prior, monkeypatch):
+    label = dict(prior.label, epsilon=7.0543)
+    monkeypatch.setattr(sordino.Prior, "label", label)
+    assert repr(prior) == "<sordino.Prior of 60 contributors of test, ε 7.06>"
+
+
 def test_what_was_saved_goes_on(prior, tmp_path):
     path, saved = tmp_path / "test.safetensors", tmp_path / "search.jsonl"
     prior.save(path)

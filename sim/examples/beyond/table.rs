@@ -3,7 +3,7 @@
 use sordino_sim::metrics::Paired;
 use sordino_sim::report::figure::compose;
 use sordino_sim::report::svg::{Chart, Curve, Point, Points, Ruler, Scale};
-use sordino_sim::text::significant;
+use sordino_sim::text::{significant, significant_up};
 
 use super::run::Found;
 
@@ -71,7 +71,7 @@ impl Table {
             let spent =
                 row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
             let epsilon = if spent > 0.0 {
-                significant(spent, 3)
+                significant_up(spent, 3)
             } else {
                 "–".into()
             };
