@@ -65,7 +65,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         ledger.told(preview.notes());
         return dry::execute(arguments, &publication, studies.len(), &preview);
     }
-    let ledger = ledger.open(&terms, &events, &events[..1], NOTHING)?;
+    let ledger = ledger.open(&preview, &terms, &events, &events[..1], NOTHING)?;
     let ledger = ledger.on(Day::today());
     // A key that is missing is made once nothing else is refused.
     let key = match (key, &arguments.sign) {
