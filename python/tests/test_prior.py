@@ -85,6 +85,11 @@ def test_refusals_name_what_is_admissible(prior, tmp_path):
     key = tmp_path / "new.key"
     with pytest.raises(sordino.InputError, match="max_epsilon is 1; admissible: at least"):
         sordino.publish(studies(20), SPACE, 2.0, 1e-4, sign=key, **asked)
+    # A key that names the ledger, which is new: it was begun, and then found to be no key.
+    (tmp_path / "x").mkdir()
+    for named in ("l", "x/../l", "l.lock"):
+        with pytest.raises(sordino.InputError, match="is the ledger or its lock"):
+            sordino.publish(studies(20), SPACE, 0.5, 1e-4, sign=tmp_path / named, **asked)
     assert not key.exists() and not any(tmp_path.glob("l*")), "a refusal leaves nothing behind"
     broken = tmp_path / "broken.safetensors"
     prior.save(broken)
