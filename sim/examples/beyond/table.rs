@@ -23,6 +23,13 @@ impl Row {
         self.found.iter().map(|found| found.sum).collect()
     }
 
+    /// The mean of what runs spent; where all spent the same it is that, to the last bit.
+    fn epsilon(&self) -> f64 {
+        let first = self.found[0].epsilon;
+        let beyond: f64 = self.found.iter().map(|found| found.epsilon - first).sum();
+        first + beyond / self.found.len() as f64
+    }
+
     /// Mean and standard error.
     fn mean(&self) -> (f64, f64) {
         let sums = self.sums();
@@ -68,8 +75,7 @@ impl Table {
                 reference = Some(row);
             }
             let (mean, error) = row.mean();
-            let spent =
-                row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
+            let spent = row.epsilon();
             let epsilon = if spent > 0.0 {
                 significant_up(spent, 3)
             } else {
