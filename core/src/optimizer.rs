@@ -27,6 +27,7 @@ mod advise;
 mod among;
 mod context;
 mod error;
+mod failed;
 mod layout;
 mod level;
 mod log;
@@ -233,15 +234,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         for entry in log {
             match entry {
                 LogEntry::Told { point, value } => {
-                    let observed = self.observe(&point, value);
-                    // Any other refusal happened when the log was written as well.
-                    if let Err(
-                        error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. }),
-                    ) = observed
-                    {
-                        return Err(error);
-                    }
+                    replayed(self.observe(&point, value))?;
                 }
+                LogEntry::Failed { point } => replayed(self.fail(&point))?,
                 LogEntry::Fitted(parameters) => self.adopt(parameters)?,
                 LogEntry::Forgotten { observations } => {
                     self.told = self.told.saturating_add(observations)
@@ -251,7 +246,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(())
     }
 
-    /// Observations in use.
+    /// Rows in use: observations, and points that [failed](Optimizer::fail).
     pub fn len(&self) -> usize {
         self.len
     }
@@ -261,8 +256,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.len == 0
     }
 
-    /// Observations that were accepted since the beginning, those that repeated another or were
-    /// forgotten since too.
+    /// Observations and failures that were accepted since the beginning, those that repeated another
+    /// or were forgotten since too.
     pub fn told(&self) -> u32 {
         self.told
     }
@@ -351,7 +346,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// except that a sliding window may have forgotten its oldest observation, and the next
     /// suggestion is another one.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
-        let checked = self.check(point, value);
+        self.take(point, Some(value))
+    }
+
+    /// A point, and its value if it has one.
+    fn take(&mut self, point: &[T], value: Option<T>) -> Result<Observed, OptimizerError> {
+        let checked = self.check(point, value.unwrap_or(T::ZERO));
         if let Err(error @ OptimizerError::Space(SpaceError::Value { .. })) = checked {
             return Err(error);
         }
@@ -370,13 +370,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         observed
     }
 
-    fn tell(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
+    fn tell(&mut self, point: &[T], value: Option<T>) -> Result<Observed, OptimizerError> {
         let unit = self.to_unit(point);
         if self.settings.half_life > 0 {
             self.fade();
         }
         let (mut gp, ..) = self.parts()?;
-        let observed = gp.observe(&unit, value);
+        let observed = match value {
+            Some(value) => gp.observe(&unit, value),
+            None => gp.fail(&unit),
+        };
+        // What was told may be the worst value now, or the worst was forgotten.
+        gp.impute();
         // Also after a refusal: a sliding window has dropped a row before it.
         self.len = gp.len();
         Ok(observed?)
@@ -501,6 +506,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             unresolved: floor + floor,
         };
         Ok((gp, rest, questions))
+    }
+}
+
+/// What became of an entry of a log: any refusal but that of a point of another box happened when
+/// the log was written as well.
+fn replayed(observed: Result<Observed, OptimizerError>) -> Result<(), OptimizerError> {
+    match observed {
+        Err(error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. })) => Err(error),
+        _ => Ok(()),
     }
 }
 
