@@ -318,9 +318,9 @@ pub unsafe extern "C" fn sordino_optimizer_gain(
 /// Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
 ///
 /// What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash
-/// change nothing. After a value that is not finite, or of which there is no room among the rows,
-/// the next suggestion is another point, until something is told or the device is reset. If the
-/// flash fails, the point was not told.
+/// change nothing. After a value that is not finite or beyond 1e14 (SORDINO_STATUS_RANGE), or of
+/// which there is no room among the rows, the next suggestion is another point, until something is
+/// told or the device is reset. If the flash fails, the point was not told.
 ///
 /// # Safety
 ///

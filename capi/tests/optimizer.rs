@@ -426,9 +426,12 @@ fn what_is_refused_is_not_stored() {
                     Err(Status::NotFinite)
                 );
             }
+            let far = device.observe(device.suggest().unwrap(), -2e14);
+            assert_eq!(far, Err(Status::Range));
             for outside in [[2.0, 0.0], [0.5, -1.5], [-1e9, 0.0]] {
                 let suggested = device.suggest().unwrap();
                 assert_eq!(device.observe(outside, 1.0), Err(Status::Outside));
+                assert_eq!(device.fail(outside), Err(Status::Outside));
                 assert_eq!(
                     device.suggest().unwrap(),
                     suggested,

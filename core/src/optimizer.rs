@@ -60,6 +60,28 @@ use crate::surrogate::map;
 use crate::surrogate::noise::least_resolved;
 use crate::surrogate::{Observed, SurrogateError};
 
+/// The largest magnitude of a value that is told: 1e14 in `f32`, 1e140 in `f64`.
+///
+/// **Numerics**: with a noise fraction of 4(n + 8)·ε or more, n values y have ‖L⁻¹y‖² ≤ y²/(4ε), far
+/// below the largest number; so has the scatter of ten thousand repetitions.
+///
+/// ```
+/// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, OptimizerError, Settings}};
+/// let domain = BoxDomain::new(&[(0.0, 1.0)])?;
+/// let mut optimizer = Optimizer::new(domain, Settings::default(), 4, vec![0.0f64; optimizer::storage_len(1, 4)])?;
+/// optimizer.observe(&[0.1], optimizer::value_max())?;
+/// let refused = optimizer.observe(&[0.2], 2e140).map_err(|error| error.to_string());
+/// assert_eq!(refused, Err("the value 2e140 is outside [-1e140, 1e140]: count it in a larger unit".into()));
+/// # Ok::<(), OptimizerError>(())
+/// ```
+pub fn value_max<T: Scalar>() -> T {
+    T::from_f64(largest_value::<T>())
+}
+
+fn largest_value<T: Scalar>() -> f64 {
+    if T::BYTES == 4 { 1e14 } else { 1e140 }
+}
+
 /// A point in the user's units.
 pub type Point<T> = heapless::Vec<T, DIM_MAX>;
 
@@ -295,10 +317,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     /// Whether [`Optimizer::observe`] would take this point and value at the door. A program that
-    /// writes a log asks before it writes; the few observations that pass and are then refused (a
-    /// value whose square overflows beside the others) belong into the log all the same.
+    /// writes a log asks before it writes; the few observations that pass and are then refused
+    /// (points that the format hardly tells apart) belong into the log all the same.
     ///
     /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`],
+    /// [`OptimizerError::Value`] beyond [`value_max`],
     /// [`SpaceError::Value`] with axis, value and range, [`SurrogateError::Full`] unless the oldest
     /// may go.
     ///
@@ -330,6 +353,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             .into());
         }
         self.space.check(point)?;
+        if value.abs() > value_max() {
+            return Err(OptimizerError::Value {
+                value: value.to_f64(),
+                largest: largest_value::<T>(),
+            });
+        }
         if self.len == self.capacity && self.settings.when_full == WhenFull::Refuse {
             return Err(SurrogateError::Full {
                 capacity: self.capacity,
