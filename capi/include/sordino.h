@@ -1790,8 +1790,8 @@ sordino_status sordino_optimizer_suggest_among(struct sordino_optimizer *optimiz
 
 /**
  * The point to use: the observed one of largest posterior mean, that mean and the posterior
- * standard deviation there. SORDINO_STATUS_EMPTY if nothing was observed. `mean` and `std` may be
- * NULL.
+ * standard deviation there. SORDINO_STATUS_EMPTY if nothing was observed, or all of it failed.
+ * `mean` and `std` may be NULL.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers, the
  * others NULL or points to one.
@@ -1815,9 +1815,9 @@ sordino_status sordino_optimizer_gain(const struct sordino_optimizer *optimizer,
  * Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
  *
  * What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash
- * change nothing. After a value that is not finite, or of which there is no room among the rows,
- * the next suggestion is another point, until something is told or the device is reset. If the
- * flash fails, the point was not told.
+ * change nothing. After a value that is not finite or beyond 1e14 (SORDINO_STATUS_RANGE), or of
+ * which there is no room among the rows, the next suggestion is another point, until something is
+ * told or the device is reset. If the flash fails, the point was not told.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers.
  */
@@ -1825,6 +1825,20 @@ sordino_status sordino_optimizer_observe(struct sordino_optimizer *optimizer,
                                          const float *point,
                                          size_t dim,
                                          float y);
+
+/**
+ * Tells that a point of `dim` coordinates, a suggested one or any other of the box, has no value:
+ * it cannot work here, or could not be measured. It takes a row of the capacity and a slot of the
+ * flash as an observation does, is not asked again from a list while a candidate is left that did
+ * not fail, and is never the best. The model has the worst value of the other rows in its place,
+ * so that the search leaves a region that fails. Where only the measurement went wrong, measure
+ * again.
+ *
+ * Refused as sordino_optimizer_observe, with a value that is finite.
+ *
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers.
+ */
+sordino_status sordino_optimizer_fail(struct sordino_optimizer *optimizer, const float *point, size_t dim);
 
 /**
  * Fits lengthscales and noise to the observations now: at most `evaluations` more of the
@@ -1842,7 +1856,7 @@ sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer, uint32
 
 /**
  * The observed point of largest posterior mean, in the user's units, and that mean.
- * SORDINO_STATUS_EMPTY if nothing was observed.
+ * SORDINO_STATUS_EMPTY if nothing was observed, or all of it failed.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers,
  * `mean` NULL or points to one.
@@ -1850,9 +1864,9 @@ sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer, uint32
 sordino_status sordino_optimizer_best(struct sordino_optimizer *optimizer, float *point, size_t dim, float *mean);
 
 /**
- * Observations in use; those told since the beginning, also what repeated another or was
- * forgotten; slots of the flash in use; and 1 if nothing was told since the last fit, else 0. Each
- * may be NULL.
+ * Observations and failures in use; those told since the beginning, also what repeated another or
+ * was forgotten; slots of the flash in use; and 1 if nothing was told since the last fit, else 0.
+ * Each may be NULL.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or point to one
  * value.

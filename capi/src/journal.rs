@@ -3,7 +3,7 @@
 //!
 //! | layout | slots | what a slot holds |
 //! |---|---|---|
-//! | log (`drop_oldest` = 0) | capacity + fits | entry 0, 1, 2, … in slot 0, 1, 2, …: points that were told, and fits |
+//! | log (`drop_oldest` = 0) | capacity + fits | entry 0, 1, 2, … in slot 0, 1, 2, …: points that were told or failed, and fits |
 //! | ring (`drop_oldest` = 1) | capacity + 3 | observation k in slot k mod (capacity + 1); the fits by turns in the last two |
 //!
 //! A write never touches what the optimizer still needs: a log writes behind its end, a ring into
@@ -32,7 +32,7 @@ pub(crate) struct Journal {
     slots: u32,
     /// Entries of the log.
     entries: u32,
-    /// Observations told since the beginning.
+    /// Observations and failures told since the beginning.
     told: u32,
     /// Fits since the beginning; of a ring.
     fits: u32,
@@ -127,7 +127,7 @@ impl Journal {
                 Found::Whole(number, entry) if number == slot && !ended => {
                     self.entries += 1;
                     match entry {
-                        LogEntry::Told { .. } => self.told += 1,
+                        LogEntry::Told { .. } | LogEntry::Failed { .. } => self.told += 1,
                         LogEntry::Fitted(parameters) => self.fitted_at = Some(parameters.told),
                         LogEntry::Forgotten { .. } => return Err(Status::StoredDamaged.into()),
                     }
@@ -157,7 +157,9 @@ impl Journal {
     fn open_ring(&mut self, places: NonZeroU32) -> Result<(), Refused> {
         for slot in 0..places.get() {
             match self.look::<LogEntry<f32>>(slot)? {
-                Found::Whole(number, LogEntry::Told { .. }) if number % places == slot => {
+                Found::Whole(number, LogEntry::Told { .. } | LogEntry::Failed { .. })
+                    if number % places == slot =>
+                {
                     self.told = self.told.max(number.saturating_add(1));
                 }
                 Found::Whole(..) => return Err(Status::StoredDamaged.into()),

@@ -261,8 +261,8 @@ pub unsafe extern "C" fn sordino_optimizer_suggest_among(
 }
 
 /// The point to use: the observed one of largest posterior mean, that mean and the posterior
-/// standard deviation there. SORDINO_STATUS_EMPTY if nothing was observed. `mean` and `std` may be
-/// NULL.
+/// standard deviation there. SORDINO_STATUS_EMPTY if nothing was observed, or all of it failed.
+/// `mean` and `std` may be NULL.
 ///
 /// # Safety
 ///
@@ -318,9 +318,9 @@ pub unsafe extern "C" fn sordino_optimizer_gain(
 /// Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
 ///
 /// What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash
-/// change nothing. After a value that is not finite, or of which there is no room among the rows,
-/// the next suggestion is another point, until something is told or the device is reset. If the
-/// flash fails, the point was not told.
+/// change nothing. After a value that is not finite or beyond 1e14 (SORDINO_STATUS_RANGE), or of
+/// which there is no room among the rows, the next suggestion is another point, until something is
+/// told or the device is reset. If the flash fails, the point was not told.
 ///
 /// # Safety
 ///
@@ -341,7 +341,40 @@ pub unsafe extern "C" fn sordino_optimizer_observe(
             if dim != body.dim {
                 return Err(Status::Length.into());
             }
-            body.tell(point, y)?;
+            body.tell(point, Some(y))?;
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// Tells that a point of `dim` coordinates, a suggested one or any other of the box, has no value:
+/// it cannot work here, or could not be measured. It takes a row of the capacity and a slot of the
+/// flash as an observation does, is not asked again from a list while a candidate is left that did
+/// not fail, and is never the best. The model has the worst value of the other rows in its place,
+/// so that the search leaves a region that fails. Where only the measurement went wrong, measure
+/// again.
+///
+/// Refused as sordino_optimizer_observe, with a value that is finite.
+///
+/// # Safety
+///
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim`
+/// numbers.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_optimizer_fail(
+    optimizer: *mut Optimizer,
+    point: *const f32,
+    dim: usize,
+) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(optimizer, |body, word| {
+            let point = word.list(point, dim)?;
+            if dim != body.dim {
+                return Err(Status::Length.into());
+            }
+            body.tell(point, None)?;
             Ok(Status::Ok)
         })
     }
@@ -385,7 +418,7 @@ pub unsafe extern "C" fn sordino_optimizer_fit(
 }
 
 /// The observed point of largest posterior mean, in the user's units, and that mean.
-/// SORDINO_STATUS_EMPTY if nothing was observed.
+/// SORDINO_STATUS_EMPTY if nothing was observed, or all of it failed.
 ///
 /// # Safety
 ///
@@ -411,9 +444,9 @@ pub unsafe extern "C" fn sordino_optimizer_best(
     }
 }
 
-/// Observations in use; those told since the beginning, also what repeated another or was
-/// forgotten; slots of the flash in use; and 1 if nothing was told since the last fit, else 0. Each
-/// may be NULL.
+/// Observations and failures in use; those told since the beginning, also what repeated another or
+/// was forgotten; slots of the flash in use; and 1 if nothing was told since the last fit, else 0.
+/// Each may be NULL.
 ///
 /// # Safety
 ///

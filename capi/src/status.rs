@@ -266,6 +266,7 @@ impl From<OptimizerError> for Refused {
                 low,
                 "finite, below high, and different from it in f32",
             ),
+            OptimizerError::Value { value, .. } => Refused::range("y", value, "[-1e14, 1e14]"),
             OptimizerError::Kernel(error) => error.into(),
             OptimizerError::Surrogate(error) => error.into(),
             OptimizerError::Width { width } => Refused::range("width", width, "(-inf, inf)"),

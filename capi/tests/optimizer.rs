@@ -182,6 +182,23 @@ impl Device {
         }
     }
 
+    /// Tells what came of a point: beyond .8 nothing works.
+    fn tell(&self, point: [f32; 2]) -> Result<(), Status> {
+        if point[0] <= 0.8 {
+            self.observe(point, value(point))
+        } else {
+            self.fail(point)
+        }
+    }
+
+    fn fail(&self, point: [f32; 2]) -> Result<(), Status> {
+        // SAFETY: as above.
+        match unsafe { sordino_optimizer_fail(self.optimizer, point.as_ptr(), 2) } {
+            Status::Ok => Ok(()),
+            status => Err(status),
+        }
+    }
+
     fn fit(&self) -> Result<(), Status> {
         loop {
             // SAFETY: as above.
@@ -254,8 +271,8 @@ impl Run<'_> {
             let suggested = device.suggest();
             let point = self.call(suggested)?;
             self.ask(told, [told, point[0].to_bits(), point[1].to_bits()]);
-            let observed = device.observe(point, value(point));
-            self.call(observed)?;
+            let told = device.tell(point);
+            self.call(told)?;
         }
     }
 
@@ -361,7 +378,7 @@ fn a_ring_stays_in_its_slots_and_a_reset_changes_nothing() {
         let point = device.suggest().unwrap();
         assert_eq!(beside.suggest().unwrap(), point, "round {round}");
         for device in [&device, &beside] {
-            device.observe(point, value(point)).unwrap();
+            device.tell(point).unwrap();
             if round % 13 == 12 {
                 device.fit().unwrap();
             }
@@ -409,9 +426,12 @@ fn what_is_refused_is_not_stored() {
                     Err(Status::NotFinite)
                 );
             }
+            let far = device.observe(device.suggest().unwrap(), -2e14);
+            assert_eq!(far, Err(Status::Range));
             for outside in [[2.0, 0.0], [0.5, -1.5], [-1e9, 0.0]] {
                 let suggested = device.suggest().unwrap();
                 assert_eq!(device.observe(outside, 1.0), Err(Status::Outside));
+                assert_eq!(device.fail(outside), Err(Status::Outside));
                 assert_eq!(
                     device.suggest().unwrap(),
                     suggested,
@@ -632,13 +652,13 @@ fn a_write_that_fails_leaves_the_optimizer_as_its_flash() {
                 "{slots} slots, {told} told"
             );
             chip.cut = Some((chip.writes + 1, 20));
-            assert_eq!(device.observe(point, value(point)), Err(Status::Flash));
+            assert_eq!(device.tell(point), Err(Status::Flash));
             chip.dark = false;
             assert_eq!(
                 (device.describe().unwrap().0, device.suggest()),
                 (told, Ok(point))
             );
-            device.observe(point, value(point)).unwrap();
+            device.tell(point).unwrap();
         }
     }
 }

@@ -27,6 +27,7 @@ mod advise;
 mod among;
 mod context;
 mod error;
+mod failed;
 mod layout;
 mod level;
 mod log;
@@ -58,6 +59,28 @@ use crate::surrogate::exact::{self, ExactGp, WhenFull};
 use crate::surrogate::map;
 use crate::surrogate::noise::least_resolved;
 use crate::surrogate::{Observed, SurrogateError};
+
+/// The largest magnitude of a value that is told: 1e14 in `f32`, 1e140 in `f64`.
+///
+/// **Numerics**: with a noise fraction of 4(n + 8)·ε or more, n values y have ‖L⁻¹y‖² ≤ y²/(4ε), far
+/// below the largest number; so has the scatter of ten thousand repetitions.
+///
+/// ```
+/// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, OptimizerError, Settings}};
+/// let domain = BoxDomain::new(&[(0.0, 1.0)])?;
+/// let mut optimizer = Optimizer::new(domain, Settings::default(), 4, vec![0.0f64; optimizer::storage_len(1, 4)])?;
+/// optimizer.observe(&[0.1], optimizer::value_max())?;
+/// let refused = optimizer.observe(&[0.2], 2e140).map_err(|error| error.to_string());
+/// assert_eq!(refused, Err("the value 2e140 is outside [-1e140, 1e140]: count it in a larger unit".into()));
+/// # Ok::<(), OptimizerError>(())
+/// ```
+pub fn value_max<T: Scalar>() -> T {
+    T::from_f64(largest_value::<T>())
+}
+
+fn largest_value<T: Scalar>() -> f64 {
+    if T::BYTES == 4 { 1e14 } else { 1e140 }
+}
 
 /// A point in the user's units.
 pub type Point<T> = heapless::Vec<T, DIM_MAX>;
@@ -233,15 +256,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         for entry in log {
             match entry {
                 LogEntry::Told { point, value } => {
-                    let observed = self.observe(&point, value);
-                    // Any other refusal happened when the log was written as well.
-                    if let Err(
-                        error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. }),
-                    ) = observed
-                    {
-                        return Err(error);
-                    }
+                    replayed(self.observe(&point, value))?;
                 }
+                LogEntry::Failed { point } => replayed(self.fail(&point))?,
                 LogEntry::Fitted(parameters) => self.adopt(parameters)?,
                 LogEntry::Forgotten { observations } => {
                     self.told = self.told.saturating_add(observations)
@@ -251,7 +268,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(())
     }
 
-    /// Observations in use.
+    /// Rows in use: observations, and points that [failed](Optimizer::fail).
     pub fn len(&self) -> usize {
         self.len
     }
@@ -261,8 +278,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.len == 0
     }
 
-    /// Observations that were accepted since the beginning, those that repeated another or were
-    /// forgotten since too.
+    /// Observations and failures that were accepted since the beginning, those that repeated another
+    /// or were forgotten since too.
     pub fn told(&self) -> u32 {
         self.told
     }
@@ -300,10 +317,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     /// Whether [`Optimizer::observe`] would take this point and value at the door. A program that
-    /// writes a log asks before it writes; the few observations that pass and are then refused (a
-    /// value whose square overflows beside the others) belong into the log all the same.
+    /// writes a log asks before it writes; the few observations that pass and are then refused
+    /// (points that the format hardly tells apart) belong into the log all the same.
     ///
     /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`],
+    /// [`OptimizerError::Value`] beyond [`value_max`],
     /// [`SpaceError::Value`] with axis, value and range, [`SurrogateError::Full`] unless the oldest
     /// may go.
     ///
@@ -335,6 +353,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             .into());
         }
         self.space.check(point)?;
+        if value.abs() > value_max() {
+            return Err(OptimizerError::Value {
+                value: value.to_f64(),
+                largest: largest_value::<T>(),
+            });
+        }
         if self.len == self.capacity && self.settings.when_full == WhenFull::Refuse {
             return Err(SurrogateError::Full {
                 capacity: self.capacity,
@@ -351,7 +375,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// except that a sliding window may have forgotten its oldest observation, and the next
     /// suggestion is another one.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
-        let checked = self.check(point, value);
+        self.take(point, Some(value))
+    }
+
+    /// A point, and its value if it has one.
+    fn take(&mut self, point: &[T], value: Option<T>) -> Result<Observed, OptimizerError> {
+        let checked = self.check(point, value.unwrap_or(T::ZERO));
         if let Err(error @ OptimizerError::Space(SpaceError::Value { .. })) = checked {
             return Err(error);
         }
@@ -370,13 +399,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         observed
     }
 
-    fn tell(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
+    fn tell(&mut self, point: &[T], value: Option<T>) -> Result<Observed, OptimizerError> {
         let unit = self.to_unit(point);
         if self.settings.half_life > 0 {
             self.fade();
         }
         let (mut gp, ..) = self.parts()?;
-        let observed = gp.observe(&unit, value);
+        let observed = match value {
+            Some(value) => gp.observe(&unit, value),
+            None => gp.fail(&unit),
+        };
+        // What was told may be the worst value now, or the worst was forgotten.
+        gp.impute();
         // Also after a refusal: a sliding window has dropped a row before it.
         self.len = gp.len();
         Ok(observed?)
@@ -501,6 +535,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             unresolved: floor + floor,
         };
         Ok((gp, rest, questions))
+    }
+}
+
+/// What became of an entry of a log: any refusal but that of a point of another box happened when
+/// the log was written as well.
+fn replayed(observed: Result<Observed, OptimizerError>) -> Result<(), OptimizerError> {
+    match observed {
+        Err(error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. })) => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ use sordino_core::domain::Regions;
 use sordino_core::federated::{Aggregation, Config, Parameters, Server};
 use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
 use sordino_host::server::{ServerHost, SystemSources};
+use sordino_host::text::significant_up;
 
 const AGENTS: u32 = 100;
 const FEATURES: u32 = 16;
@@ -72,9 +73,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let spent = server.ledger().spent()?;
     println!(
-        "{released} releases now, {} in all, epsilon {:.2} of 8 at delta 1e-5",
+        "{released} releases now, {} in all, epsilon {} of 8 at delta 1e-5",
         server.ledger().len(),
-        spent.epsilon
+        significant_up(spent.epsilon, 3)
     );
     println!(
         "what the ledger refuses is not drawn: {}",

@@ -83,7 +83,7 @@ class Prior:
 
     def __repr__(self) -> str:
         label = self.label
-        return f"<sordino.Prior of {label['contributors']} contributors of {label['dataset']}, ε {label['epsilon']:.3g}>"
+        return f"<sordino.Prior of {label['contributors']} contributors of {label['dataset']}, ε {_native.significant_up(label['epsilon'], 3)}>"
 
 
 def loaded(prior: Union[Prior, Path, None]) -> Optional[Prior]:

@@ -32,6 +32,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(privacy::epsilon, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::delta, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::calibrate, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::significant_up, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::explain, module)?)?;
     module.add_function(wrap_pyfunction!(run::scenarios, module)?)?;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sordino_host::day::Day;
-use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Preview, Terms};
+use sordino_host::ledger::{
+    Accounting, CounterPlace, Ledger, Options, Preview, Terms, is_of_ledger,
+};
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
@@ -199,6 +201,14 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         epsilon_max: asked.max_epsilon,
         delta: asked.delta,
     };
+    if let Some(key) = &asked.sign
+        && is_of_ledger(key, &asked.ledger).map_err(|error| InputError::new_err(chain(&error)))?
+    {
+        let key = key.display();
+        return Err(InputError::new_err(format!(
+            "sign: {key} is the ledger or its lock"
+        )));
+    }
     let key = asked.sign.as_deref().map(SigningKey::find).transpose();
     let key = key.map_err(unsigned)?.flatten();
     if let Some(date) = &publication.published {

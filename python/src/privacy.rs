@@ -109,3 +109,9 @@ pub fn calibrate(
     let answer = py.detach(|| find(&question)).map_err(error::ended)?;
     serde_json::to_string(&answer).map_err(error::failure)
 }
+
+/// A bound as the command line tells it: with so many digits, never below itself.
+#[pyfunction]
+pub fn significant_up(number: f64, digits: usize) -> String {
+    sordino_host::text::significant_up(number, digits)
+}

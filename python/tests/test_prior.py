@@ -49,6 +49,12 @@ def test_a_newcomer_begins_where_the_others_ended(prior):
     assert mean[0] < mean[1] - 1 and (prior.std([good, bad]) < 1).all()
 
 
+def test_a_bound_is_told_rounded_up(prior, monkeypatch):
+    label = dict(prior.label, epsilon=7.0543)
+    monkeypatch.setattr(sordino.Prior, "label", label)
+    assert repr(prior) == "<sordino.Prior of 60 contributors of test, ε 7.06>"
+
+
 def test_what_was_saved_goes_on(prior, tmp_path):
     path, saved = tmp_path / "test.safetensors", tmp_path / "search.jsonl"
     prior.save(path)
@@ -79,6 +85,11 @@ def test_refusals_name_what_is_admissible(prior, tmp_path):
     key = tmp_path / "new.key"
     with pytest.raises(sordino.InputError, match="max_epsilon is 1; admissible: at least"):
         sordino.publish(studies(20), SPACE, 2.0, 1e-4, sign=key, **asked)
+    # A key that names the ledger, which is new: it was begun, and then found to be no key.
+    (tmp_path / "x").mkdir()
+    for named in ("l", "x/../l", "l.lock"):
+        with pytest.raises(sordino.InputError, match="is the ledger or its lock"):
+            sordino.publish(studies(20), SPACE, 0.5, 1e-4, sign=tmp_path / named, **asked)
     assert not key.exists() and not any(tmp_path.glob("l*")), "a refusal leaves nothing behind"
     broken = tmp_path / "broken.safetensors"
     prior.save(broken)

@@ -47,15 +47,21 @@ impl Body {
         }
     }
 
-    /// Tells a point, and writes it down once it is taken.
-    pub(super) fn tell(&mut self, point: &[f32], y: f32) -> Result<(), Refused> {
+    /// Tells a point, and its value if it has one, and writes it down once it is taken.
+    pub(super) fn tell(&mut self, point: &[f32], y: Option<f32>) -> Result<(), Refused> {
         self.refresh()?;
         self.require_slot()?;
-        let entry = LogEntry::told(point, y)?;
-        if self.optimizer.check(point, y).is_ok() {
+        let entry = match y {
+            Some(y) => LogEntry::told(point, y)?,
+            None => LogEntry::failed(point)?,
+        };
+        if self.optimizer.check(point, y.unwrap_or(0.0)).is_ok() {
             while self.due_fit(u32::MAX)?.is_pending() {}
         }
-        self.optimizer.observe(point, y)?;
+        match y {
+            Some(y) => self.optimizer.observe(point, y)?,
+            None => self.optimizer.fail(point)?,
+        };
         if let Some(journal) = &mut self.journal {
             // If the write fails, the flash holds what it held, and so does the optimizer from the
             // next call on.

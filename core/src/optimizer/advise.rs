@@ -31,11 +31,12 @@ pub struct Recommendation<T> {
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
-    /// The observed point of largest posterior mean, in the user's units, and that mean.
-    /// [`Optimizer::recommend`] says how sure it is.
+    /// The observed point of largest posterior mean, in the user's units, and that mean; nothing if
+    /// there is none that did not [fail](Optimizer::fail). [`Optimizer::recommend`] says how sure it
+    /// is.
     pub fn best(&mut self) -> Option<(Point<T>, T)> {
         let dim = self.space.dim();
-        if self.len == 0 {
+        if !self.any_told() {
             return None;
         }
         // The same numbers as those a suggestion under way holds there.
@@ -44,7 +45,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let mut unit: Point<T> = Point::new();
         unit.extend_from_slice(part(gp.inputs(), level.incumbent * dim, dim))
             .ok()?;
+        let is_row_failed = gp.has_failed(level.incumbent);
         self.put_context(&mut unit);
+        if is_row_failed || self.failed_at(&unit) {
+            return None;
+        }
         Some((self.to_user(&unit), level.value))
     }
 
@@ -80,7 +85,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     ///
     /// **Errors**: [`SurrogateError::Dimension`],
     /// [`SpaceError::Value`](crate::space::SpaceError::Value); [`SurrogateError::Index`] before the
-    /// first observation: there is no scale.
+    /// first value: there is no scale.
     pub fn predict(&mut self, point: &[T]) -> Result<(T, T), OptimizerError> {
         let expected = self.space.dim();
         let given = point.len();
@@ -88,7 +93,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
         self.space.check(point)?;
-        if self.len == 0 {
+        if !self.any_told() {
             return Err(SurrogateError::Index { index: 0, len: 0 }.into());
         }
         let unit = self.to_unit(point);
@@ -130,7 +135,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
-        if self.len == 0 {
+        if !self.any_told() {
             return Err(SurrogateError::Index { index: 0, len: 0 }.into());
         }
         for point in slice::rows(points, dim) {

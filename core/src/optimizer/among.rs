@@ -2,6 +2,7 @@
 
 use core::task::Poll;
 
+use super::failed::failed_at;
 use super::level::level;
 use super::surface::{Surface, in_unit_box, same_point};
 use super::work::{Choosing, Work};
@@ -27,7 +28,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     ///
     /// A candidate that was asked is not asked again while another is left, unless values are noisy
     /// (a fifth of the variance or more once the model has been fitted to 2D + 8 values) or drift
-    /// ([`Settings::half_life`](super::Settings::half_life)).
+    /// ([`Settings::half_life`](super::Settings::half_life)); one that
+    /// [failed](Optimizer::fail) not even then, while one is left that did not.
     ///
     /// **Errors**: [`SurrogateError::Dimension`] unless the list is whole points,
     /// [`DomainError::TooManyCandidates`], [`SpaceError::Value`](crate::space::SpaceError::Value)
@@ -165,7 +167,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             let units = in_unit_box(questions.space, points, &mut units);
             surface.values(units, dim, choosing.value, &mut values);
             for (unit, value) in slice::rows(units, dim).zip(values) {
-                let may = repeats || !slice::rows(inputs, dim).any(|row| row == unit);
+                let asked = slice::rows(inputs, dim).any(|row| row == unit);
+                let may = !asked || (repeats && !failed_at(&gp, unit));
                 if may && (choosing.chosen.is_none() || value > choosing.value) {
                     (choosing.chosen, choosing.value) = (Some(choosing.looked), value);
                 }
@@ -175,26 +178,27 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(())
     }
 
-    /// The candidate nearest to the next point of the design that was not asked; of all if each one
-    /// was.
+    /// The candidate nearest to the next point of the design that was not asked; of those that did
+    /// not fail if each one was, and of all if each one did.
     fn nearest_to_design(&self, candidates: &[T]) -> usize {
         let dim = self.space.dim();
         let element = self.element();
         let design: Point<T> = crate::domain::collected(
             (0..dim).map(|axis| coordinate(element, axis, self.settings.seed)),
         );
-        let mut nearest = (None, 0);
-        let mut distances = [T::INFINITY; 2];
+        // Of those that were not asked, that did not fail, of all.
+        let mut nearest = [None; 3];
+        let mut distances = [T::INFINITY; 3];
         for (index, point) in slice::rows(candidates, dim).enumerate() {
             let unit = self.to_unit(point);
             let distance = squared_distance(&unit, &design);
-            if distance < distances[1] {
-                (nearest.1, distances[1]) = (index, distance);
-            }
-            if distance < distances[0] && !self.was_asked(&unit) {
-                (nearest.0, distances[0]) = (Some(index), distance);
+            let among = [!self.was_asked(&unit), !self.failed_at(&unit), true];
+            for ((nearest, least), among) in nearest.iter_mut().zip(&mut distances).zip(among) {
+                if among && distance < *least {
+                    (*nearest, *least) = (Some(index), distance);
+                }
             }
         }
-        nearest.0.unwrap_or(nearest.1)
+        nearest.into_iter().flatten().next().unwrap_or(0)
     }
 }

@@ -29,6 +29,14 @@ pub enum OptimizerError {
     /// A fit found no parameters under which the model can be computed; lengthscale, noise and
     /// model are as they were.
     Fit(SurrogateError),
+    /// A value beyond [`value_max`](super::value_max): it would hide all others, and sums of squares
+    /// might overflow.
+    Value {
+        /// The value given.
+        value: f64,
+        /// The largest magnitude of a value.
+        largest: f64,
+    },
     /// An upper confidence bound's width that is infinite or NaN.
     Width {
         /// The width given.
@@ -85,6 +93,12 @@ impl fmt::Display for OptimizerError {
                 )
             }
             OptimizerError::Fit(error) => write!(f, "nothing was fitted: {error}"),
+            OptimizerError::Value { value, largest } => {
+                write!(
+                    f,
+                    "the value {value:e} is outside [-{largest:e}, {largest:e}]: count it in a larger unit"
+                )
+            }
             OptimizerError::Width { width } => {
                 write!(
                     f,

@@ -1,6 +1,7 @@
 //! What the rows say about mean, scale and the best point so far.
 
 use super::Point;
+use super::failed::failed_at;
 use super::layout::{Model, Solved};
 use super::surface::put;
 use super::work::Level;
@@ -12,7 +13,7 @@ use crate::math::Scalar;
 use crate::surrogate::map;
 
 /// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point
-/// of largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
+/// of largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise, among those that did not fail.
 pub(super) fn level<T: Scalar>(
     gp: &mut Model<'_, T>,
     solved: &mut Solved<'_, T>,
@@ -42,20 +43,32 @@ pub(super) fn level<T: Scalar>(
         incumbent: 0,
         value: -T::INFINITY,
     };
+    let any_failed = gp.any_failed();
+    // Before the first row nothing is: any row is better.
+    let mut is_failed = true;
     let rows = slice::rows(gp.inputs(), gp.dim());
     for (i, (row, (y, alpha_i))) in rows.zip(gp.targets().iter().zip(alpha.iter())).enumerate() {
         // The same choice under another context is no row, but has a mean too.
+        let mut failed = any_failed && (gp.has_failed(i) || failed_at(gp, row));
         let value = match given {
             None => *y - gp.row_noise(i) * *alpha_i,
             Some(given) => {
                 let mut asked: Point<T> = collected(row.iter().copied());
                 put(given, &mut asked);
+                failed |= any_failed && failed_at(gp, &asked);
                 gp.kernel().covariances(&asked, gp.inputs(), ones);
                 level.mean + dot(ones, alpha)
             }
         };
-        if value > level.value {
+        // What failed is the incumbent only where nothing else is.
+        let better = if failed == is_failed {
+            value > level.value
+        } else {
+            is_failed
+        };
+        if better {
             (level.incumbent, level.value) = (i, value);
+            is_failed = failed;
         }
     }
     level

@@ -53,8 +53,13 @@ pub enum LogEntry<T> {
     /// In place of older entries: how many observations were accepted in them. Only their number is
     /// known: it ends the initial points, and numbers those that a Sobol sequence goes on with.
     Forgotten {
-        /// Accepted observations whose entries are gone.
+        /// Accepted observations and failures whose entries are gone.
         observations: u32,
+    },
+    /// What [`Optimizer::fail`](super::Optimizer::fail) was told.
+    Failed {
+        /// In the user's units, one number an axis.
+        point: Point<T>,
     },
 }
 
@@ -70,15 +75,28 @@ impl<T: Scalar> LogEntry<T> {
     ///
     /// **Errors**: [`SurrogateError::Dimension`] for more than [`DIM_MAX`] numbers.
     pub fn told(point: &[T], value: T) -> Result<Self, OptimizerError> {
-        match Point::from_slice(point) {
-            Ok(point) => Ok(LogEntry::Told { point, value }),
-            Err(_) => Err(SurrogateError::Dimension {
-                expected: DIM_MAX,
-                given: point.len(),
-            }
-            .into()),
-        }
+        let point = numbers(point)?;
+        Ok(LogEntry::Told { point, value })
     }
+
+    /// The entry of a point that failed, one number an axis.
+    ///
+    /// **Errors**: as [`LogEntry::told`].
+    pub fn failed(point: &[T]) -> Result<Self, OptimizerError> {
+        let point = numbers(point)?;
+        Ok(LogEntry::Failed { point })
+    }
+}
+
+/// At most [`DIM_MAX`] numbers.
+fn numbers<T: Scalar>(point: &[T]) -> Result<Point<T>, OptimizerError> {
+    Point::from_slice(point).map_err(|_| {
+        SurrogateError::Dimension {
+            expected: DIM_MAX,
+            given: point.len(),
+        }
+        .into()
+    })
 }
 
 #[cfg(test)]

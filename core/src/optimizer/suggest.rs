@@ -108,9 +108,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// Whether the model is asked.
+    /// Whether the model is asked: not while all that was asked failed, which says nothing of the
+    /// function.
     pub(super) fn planned(&self) -> bool {
-        self.told >= self.initial_points() && self.len > 0 && !self.last_refused
+        self.told >= self.initial_points() && self.any_told() && !self.last_refused
     }
 
     /// A slice of the fit that is due; true if none is left. One that fails leaves the parameters.

@@ -1,6 +1,7 @@
 //! The whole loop: both formats, fits, repeats, refusals.
 
 extern crate std;
+mod failed;
 mod resumed;
 mod slices;
 mod uses;
@@ -211,7 +212,7 @@ fn the_noise_floor_follows_format_and_capacity() {
 #[test]
 fn a_failed_fit_changes_nothing_and_says_what_failed() {
     // Squares of the deviations overflow although those of the model do not: neighbours tell it
-    // little that is new.
+    // little that is new. Such values are refused at the door, so they come by another way.
     let mut optimizer = Optimizer::new(
         unit_box(1),
         Settings::default(),
@@ -219,12 +220,12 @@ fn a_failed_fit_changes_nothing_and_says_what_failed() {
         vec![0.0f32; storage_len(1, 20)],
     )
     .unwrap();
-    for i in 0..12 {
-        optimizer
-            .observe(&[0.1 + 0.002 * i as f32], -1.2e19)
-            .unwrap();
+    let near = (0..12).map(|i| (0.1 + 0.002 * i as f32, -1.2e19));
+    for (x, y) in near.chain([(0.9, 1.2e19)]) {
+        assert!(optimizer.check(&[x], y).is_err());
+        optimizer.parts().unwrap().0.observe(&[x], y).unwrap();
+        optimizer.len += 1;
     }
-    optimizer.observe(&[0.9], 1.2e19).unwrap();
     let before = optimizer.clone();
     let parameters = optimizer.parameters().clone();
     let error = optimizer.fit().unwrap_err();
@@ -313,7 +314,7 @@ fn repeats_and_zeros_do_not_repeat_one_point() {
 }
 
 #[test]
-fn a_window_that_refuses_after_it_forgot_is_consistent() {
+fn a_window_forgets_nothing_for_a_value_that_is_refused() {
     // Nothing is fitted while initial points are told: both have the same parameters.
     let settings = Settings {
         when_full: WhenFull::DropOldest,
@@ -330,21 +331,66 @@ fn a_window_that_refuses_after_it_forgot_is_consistent() {
             fresh.observe(&[x], y).unwrap();
         }
     }
-    assert!(
-        optimizer.observe(&[0.3], 1e300).is_err(),
-        "its square overflows"
-    );
-    assert_eq!(optimizer.len(), 3);
+    let refused = OptimizerError::Value {
+        value: 1e300,
+        largest: 1e140,
+    };
+    assert_eq!(optimizer.observe(&[0.3], 1e300), Err(refused));
+    assert_eq!(optimizer.len(), 4, "nothing was forgotten for it");
     for (x, y) in [(0.2, 0.3), (0.3, 1.5)] {
+        optimizer.observe(&[x], y).unwrap();
+        fresh.observe(&[x], y).unwrap();
         let a = optimizer.best().unwrap();
         let b = fresh.best().unwrap();
         assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-12, "{a:?} {b:?}");
-        optimizer.observe(&[x], y).unwrap();
-        fresh.observe(&[x], y).unwrap();
     }
 }
 
 /// Maximal mean and regret after a run on a function, by what `choose` asks.
+/// At the border of what is admitted no sum of squares overflows, fits and repetitions included.
+/// Beyond it values were taken of which no fit could be made.
+fn the_border<T: Scalar>() {
+    let largest = value_max::<T>();
+    let storage = vec![T::ZERO; storage_len(1, 20)];
+    let mut optimizer = Optimizer::new(unit_box(1), Settings::default(), 20, storage).unwrap();
+    for beyond in [largest * T::from_f64(1.001), -largest * T::from_f64(1e3)] {
+        let refused = OptimizerError::Value {
+            value: beyond.to_f64(),
+            largest: largest_value::<T>(),
+        };
+        assert_eq!(optimizer.check(&[T::ZERO], beyond), Err(refused));
+        assert_eq!(optimizer.observe(&[T::ZERO], beyond), Err(refused));
+    }
+    for round in 0..60u32 {
+        let x = optimizer.suggest().unwrap();
+        // A few points, at which values of both signs are repeated.
+        let at = [T::from_f64(libm::round(x[0].to_f64() * 12.0) / 12.0)];
+        let sign = if round % 3 == 0 { -T::ONE } else { T::ONE };
+        optimizer.observe(&at, sign * largest).unwrap();
+        let (best, value) = optimizer.best().unwrap();
+        let (mean, std) = optimizer.predict(&best).unwrap();
+        assert!(value.is_finite() && mean.is_finite() && std.is_finite());
+        if optimizer.len() == 16 {
+            break;
+        }
+    }
+    assert!(optimizer.len() >= 12 && optimizer.refused() == 2);
+    for _ in 0..2000 {
+        optimizer.observe(&[T::ZERO], largest).unwrap();
+        optimizer.observe(&[T::ZERO], -largest).unwrap();
+        if optimizer.len() >= 18 {
+            break;
+        }
+    }
+    assert!(optimizer.suggest().unwrap()[0].is_finite());
+}
+
+#[test]
+fn values_up_to_the_largest_are_borne_and_none_beyond_is_taken() {
+    the_border::<f32>();
+    the_border::<f64>();
+}
+
 fn regret_of(seed: u32, rounds: usize, f: fn(&[f64]) -> f64, random: bool) -> f64 {
     let settings = Settings {
         seed,

@@ -81,6 +81,7 @@ pub use counter::CounterPlace;
 pub use deferred::{Deferred, Planned};
 pub use error::LedgerError;
 pub use line::{Accounting, Entry};
+pub use place::is_of_ledger;
 pub use preview::Preview;
 pub use terms::Terms;
 

@@ -84,6 +84,25 @@ pub(super) fn planned(path: &Path) -> Result<PathBuf, LedgerError> {
     Ok(path)
 }
 
+/// Whether a path names the file of a ledger or its lock, links followed; also where neither is
+/// there yet. What a program writes beside a ledger it does not write there.
+///
+/// **Errors**: [`LedgerError::File`] where the system does not say what a path leads to.
+///
+/// ```
+/// use std::path::Path;
+/// use sordino_host::ledger::is_of_ledger;
+/// let ledger = Path::new("no-such-file.jsonl");
+/// assert!(is_of_ledger(Path::new("./no-such-file.jsonl.lock"), ledger)?);
+/// assert!(!is_of_ledger(Path::new("no-such-file.key"), ledger)?);
+/// # Ok::<(), sordino_host::ledger::LedgerError>(())
+/// ```
+pub fn is_of_ledger(path: &Path, ledger: &Path) -> Result<bool, LedgerError> {
+    let path = planned(path)?;
+    let ledger = planned(ledger)?;
+    Ok(path == ledger || path == with_suffix(&ledger, ".lock"))
+}
+
 /// Whether a file is there and holds anything.
 pub(super) fn is_begun(path: &Path) -> Result<bool, LedgerError> {
     match fs::metadata(path) {

@@ -222,12 +222,12 @@ impl Engine {
             .map(|(numbers, value)| (numbers.as_slice(), *value))
             .collect();
         for numbers in failed {
-            believer.observe(&self.unit(numbers), worst)?;
+            believer.fail(&self.unit(numbers))?;
             known.push((numbers, worst));
         }
         for numbers in pending {
             let unit = self.unit(numbers);
-            let expected = if self.told.is_empty() {
+            let expected = if believer.failed() == believer.len() {
                 0.0
             } else {
                 believer.predict(&unit)?.0

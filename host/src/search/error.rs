@@ -5,8 +5,10 @@ use sordino_core::optimizer::CANDIDATES_MAX;
 use crate::prior::guide::GuideError;
 use crate::space::SpaceError;
 
-/// The largest size of a value: its square is finite, and so is a sum of many.
-pub const VALUE_MAX: f64 = 1e150;
+/// The largest size of a value: far below core's
+/// [`optimizer::value_max`](sordino_core::optimizer::value_max), because what is expected of
+/// questions under way is told as well, and may be a little more.
+pub const VALUE_MAX: f64 = 1e135;
 /// The most values that a search holds: its memory is 4·n² bytes.
 pub const CAPACITY_MAX: usize = 10_000;
 

@@ -8,7 +8,8 @@
 //!
 //! Questions under way count: the surrogate is told for them what it expects (the "kriging
 //! believer" of Ginsbourger, Le Riche and Carraro, 2010), so the next question is elsewhere. A
-//! question that failed counts as the worst value so far and is never part of the history.
+//! question that failed counts as the worst value so far, by core's
+//! [`Optimizer::fail`](sordino_core::optimizer::Optimizer::fail), and is never part of the history.
 //!
 //! ```
 //! use serde_json::json;

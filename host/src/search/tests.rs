@@ -223,3 +223,32 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         assert_eq!(found, line, "{wrong}");
     }
 }
+
+/// With questions under way and some that failed, at the border of what is admitted.
+#[test]
+fn values_up_to_the_largest_are_searched_and_none_beyond_is_taken() {
+    let space = "[parameters.x]\nlow = 0\nhigh = 1";
+    let mut search = Search::new(head(space, Goal::Maximize)).unwrap();
+    for round in 0..12 {
+        let point = search.ask(&json!({})).unwrap();
+        let beside = search.ask(&json!({})).unwrap();
+        let value = if round % 2 == 0 {
+            VALUE_MAX
+        } else {
+            -VALUE_MAX
+        };
+        search.tell(&point.into(), value).unwrap();
+        if round % 3 == 0 {
+            search.fail(&beside.into()).unwrap();
+        }
+    }
+    assert_eq!((search.len(), search.failed()), (12, 4));
+    let estimate = search.recommend().unwrap().unwrap().1;
+    assert!(estimate.mean.is_finite() && estimate.std.is_finite());
+    let events = search.events().len();
+    for beyond in [1.001 * VALUE_MAX, -1e300, f64::INFINITY, f64::NAN] {
+        let refused = search.tell(&json!({"x": 0.5}), beyond);
+        assert!(matches!(refused, Err(SearchError::Value { .. })));
+    }
+    assert_eq!(search.events().len(), events);
+}

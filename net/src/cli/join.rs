@@ -16,6 +16,7 @@ use sordino_experiment::progress::log::Log;
 use sordino_experiment::text::significant;
 use sordino_host::files::{read_text, write_privately};
 use sordino_host::ledger::contributions::Contributions;
+use sordino_host::search::VALUE_MAX;
 use sordino_host::space::{Point, environment};
 use sordino_host::text::plain;
 use sordino_host::tune::command::{Errors, Failure, Job, run};
@@ -466,7 +467,8 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
         Err(error) => return Err(format!("`{command}`{at} {}", why(&error, arguments))),
     };
     match last.parse::<f64>() {
-        Ok(value) if value.is_finite() => {
+        // A contribution of a larger one would be none.
+        Ok(value) if value.abs() <= VALUE_MAX => {
             let what = if show {
                 format!("{at}: {value}")
             } else {
@@ -476,10 +478,10 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
             Ok(value)
         }
         _ if show => Err(format!(
-            "`{command}`{at} printed {last:?} last, a finite number is expected"
+            "`{command}`{at} printed {last:?} last, a number up to {VALUE_MAX:e} is expected"
         )),
         _ => Err(format!(
-            "`{command}` printed a last line that is no finite number; --show-values shows it (it may tell an observation)"
+            "`{command}` printed a last line that is no number up to {VALUE_MAX:e}; --show-values shows it (it may tell an observation)"
         )),
     }
 }

@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use sordino_core::wire::{self, Kind};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
+use sordino_experiment::text::significant_up;
 use sordino_host::files::read_text;
 use sordino_host::ledger::{Contents, Spent};
 
@@ -81,9 +82,9 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
     } = ledger.spent;
     let chain = history.last().copied().unwrap_or_default();
     let frames = frames.len();
-    let delta = folder.terms.agreement.announced.delta;
+    let spent = at(epsilon, folder.terms.agreement.announced.delta);
     print(&format!(
-        "frames {frames}, broadcasts {broadcasts}, charges {charges}, ε {epsilon:.3} at δ = {delta:.2e}\nchain {chain}\n"
+        "frames {frames}, broadcasts {broadcasts}, charges {charges}, {spent}\nchain {chain}\n"
     ))?;
     if charges == broadcasts {
         return Ok(());
@@ -98,6 +99,11 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
     )))
 }
 
+/// What was spent, rounded up, at a δ.
+fn at(epsilon: f64, delta: f64) -> String {
+    format!("ε {} at δ = {delta:.2e}", significant_up(epsilon, 4))
+}
+
 /// Compares answers, charges and loss: every answer must have one charge.
 fn replay_helper(folder: &Path) -> Result<(), CliError> {
     let books = HelpFolder::open(folder)
@@ -105,12 +111,8 @@ fn replay_helper(folder: &Path) -> Result<(), CliError> {
         .map_err(CliError::failure)?;
     let (answers, charges, spent) = books.map_or((0, 0, String::new()), |(answers, ledger)| {
         let spent = ledger.spent;
-        let delta = ledger.terms.delta;
-        (
-            answers,
-            spent.charges,
-            format!(", ε {:.3} at δ = {delta:.2e}", spent.epsilon),
-        )
+        let told = at(spent.epsilon, ledger.terms.delta);
+        (answers, spent.charges, format!(", {told}"))
     });
     print(&format!(
         "helper: answers {answers}, charges {charges}{spent}\n"
@@ -177,5 +179,17 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
         None => print(&format!(
             "signed by {key}; compare it with a pin of an invitation, or say --key\n"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ledger had 2.0412 and a replay said 2.041.
+    #[test]
+    fn what_was_spent_is_never_told_smaller_than_it_is() {
+        assert_eq!(at(2.0412, 0.0029), "ε 2.042 at δ = 2.90e-3");
+        assert_eq!(at(2.041, 1e-5), "ε 2.041 at δ = 1.00e-5");
     }
 }

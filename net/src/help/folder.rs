@@ -128,6 +128,8 @@ fn remove(path: &Path) -> Result<(), FileError> {
 /// A helper's folder, and what in it never changes.
 pub struct HelpFolder {
     path: PathBuf,
+    /// The lock of the helper that runs here; none for those who only look.
+    _held: Option<File>,
     /// The key that it shows.
     pub identity: Identity,
 }
@@ -138,11 +140,13 @@ impl HelpFolder {
         path.join(MASKS).exists()
     }
 
-    /// The folder, begun if it is empty, with the certificate of an authority that says who the
-    /// leader is, or without.
+    /// The folder of the one helper that runs here, begun if it is empty, with the certificate of an
+    /// authority that says who the leader is, or without. It is locked before anything of it is
+    /// written or read; the lock ends with this value.
     ///
-    /// **Errors**: [`HelpFolderError`]; [`HelpFolderError::OtherAuthority`] if it was begun with
-    /// another one.
+    /// **Errors**: [`HelpFolderError::Busy`] while another helper runs in it, which is left as it
+    /// was; [`HelpFolderError::OtherAuthority`] if it was begun with another one;
+    /// [`HelpFolderError`].
     pub fn begin(path: &Path, authority: Option<&[u8]>) -> Result<Self, HelpFolderError> {
         create_folders_privately(path)?;
         if path.join("round.bin").exists() || path.join("seal.key").exists() {
@@ -150,6 +154,10 @@ impl HelpFolder {
                 path: path.to_owned(),
             });
         }
+        let lock = lock_folder(path)?.ok_or_else(|| HelpFolderError::Busy {
+            path: path.to_owned(),
+        })?;
+        remove_leftovers(path)?;
         // Of a folder that was begun a missing key is an error: nobody would recognise another one.
         let key = path.join("server.key");
         let identity = if HelpFolder::is_one(path) {
@@ -159,6 +167,7 @@ impl HelpFolder {
         };
         let folder = HelpFolder {
             path: path.to_owned(),
+            _held: Some(lock),
             identity,
         };
         if !HelpFolder::is_one(path) {
@@ -202,12 +211,13 @@ impl HelpFolder {
             .transpose()?)
     }
 
-    /// A folder that was begun; nothing is made.
+    /// A folder that was begun, for those who only look: nothing is made or locked.
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn open(path: &Path) -> Result<Self, HelpFolderError> {
         Ok(HelpFolder {
             path: path.to_owned(),
+            _held: None,
             identity: Identity::read_file(&path.join("server.key"))?,
         })
     }
@@ -222,17 +232,6 @@ impl HelpFolder {
             path: self.path.join(name),
             what: what.into(),
         }
-    }
-
-    /// Takes the lock; it ends with the process.
-    ///
-    /// **Errors**: [`HelpFolderError::Busy`].
-    pub fn lock(&self) -> Result<File, HelpFolderError> {
-        let lock = lock_folder(&self.path)?.ok_or_else(|| HelpFolderError::Busy {
-            path: self.path.clone(),
-        })?;
-        remove_leftovers(&self.path)?;
-        Ok(lock)
     }
 
     /// The secret key of its masks.
@@ -408,5 +407,49 @@ impl HelpFolder {
         }
         let contents = Contents::read(&self.path.join(LEDGER), answered.planned.as_ref())?;
         Ok(Some((answered.questions.len() as u64, contents)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of the files of a folder.
+    fn files(path: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(path).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Two helpers that began one folder at once both wrote keys into it.
+    #[test]
+    fn a_folder_is_locked_before_anything_is_written() {
+        let root = std::env::temp_dir().join(format!("sordino-help-{}", std::process::id()));
+        let path = root.join("helper");
+        create_folders_privately(&path).unwrap();
+        let other = lock_folder(&path).unwrap().unwrap();
+        assert!(matches!(
+            HelpFolder::begin(&path, None),
+            Err(HelpFolderError::Busy { .. })
+        ));
+        assert_eq!(files(&path), [".lock"]);
+        drop(other);
+        let folder = HelpFolder::begin(&path, None).unwrap();
+        let begun = files(&path);
+        assert_eq!(begun, [".lock", "masks.key", "server.key", "token"]);
+        let token = folder.token().unwrap();
+        // As long as it runs no other one does, and who only looks may.
+        assert!(matches!(
+            HelpFolder::begin(&path, None),
+            Err(HelpFolderError::Busy { .. })
+        ));
+        assert_eq!(HelpFolder::open(&path).unwrap().token().unwrap(), token);
+        drop(folder);
+        let again = HelpFolder::begin(&path, None).unwrap();
+        assert_eq!((again.token().unwrap(), files(&path)), (token, begun));
+        std::fs::remove_dir_all(&root).unwrap();
     }
 }

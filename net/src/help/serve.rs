@@ -241,7 +241,6 @@ impl Help for Office {
 /// **Errors**: [`HelpError`]; in every case nothing left that was not charged.
 pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
     let folder = HelpFolder::begin(path, helping.authority.as_deref())?;
-    let _lock = folder.lock()?;
     let listener = TcpListener::bind(&helping.listen).await;
     let listener = listener.map_err(|error| HelpError::Listen {
         address: helping.listen.clone(),

@@ -4,7 +4,7 @@ use sordino_sim::metrics::Paired;
 use sordino_sim::report::figure::compose;
 use sordino_sim::report::svg::{Chart, Curve, Point, Points, Ruler, Scale};
 use sordino_sim::report::table::or_dash;
-use sordino_sim::text::significant;
+use sordino_sim::text::{significant, significant_up};
 
 use super::run::Found;
 
@@ -22,6 +22,13 @@ pub struct Row {
 impl Row {
     fn sums(&self) -> Vec<f64> {
         self.found.iter().map(|found| found.sum).collect()
+    }
+
+    /// The mean of what runs spent; where all spent the same it is that, to the last bit.
+    fn epsilon(&self) -> f64 {
+        let first = self.found[0].epsilon;
+        let beyond: f64 = self.found.iter().map(|found| found.epsilon - first).sum();
+        first + beyond / self.found.len() as f64
     }
 
     /// Mean and standard error.
@@ -69,10 +76,19 @@ impl Table {
                 reference = Some(row);
             }
             let (mean, error) = row.mean();
+<<<<<<< HEAD
             let spent =
                 row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
             let paid = Some(spent).filter(|spent| *spent > 0.0);
             let epsilon = or_dash(paid, |spent| significant(spent, 3));
+=======
+            let spent = row.epsilon();
+            let epsilon = if spent > 0.0 {
+                significant_up(spent, 3)
+            } else {
+                "–".into()
+            };
+>>>>>>> 5599e7ef467724e9c99cc334913011c2290ac064
             let compared = reference
                 .filter(|other| other.name != row.name)
                 .map(|other| {

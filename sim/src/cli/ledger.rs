@@ -49,20 +49,21 @@ impl LedgerArguments {
     }
 
     /// The ledger of secret noise for these terms, with room for these events, which says what is
-    /// unusual about it. The next charge costs `next`. One that is refused leaves nothing behind.
+    /// unusual about it. The next charge costs `next`. `seen` is what [`LedgerArguments::preview`]
+    /// found for the same terms and events: what it refuses leaves nothing behind.
     ///
-    /// **Errors**: as [`LedgerArguments::preview`].
+    /// **Errors**: as [`LedgerArguments::preview`], of what happened since.
     pub fn open(
         &self,
+        seen: &Preview,
         terms: &Terms,
         events: &[Event],
         next: &[Event],
         nothing: &str,
     ) -> Result<Ledger, CliError> {
-        self.preview(terms, events, next, nothing)?;
         let mut ledger = self
             .options(next)
-            .and_then(|options| Ledger::open_secret(&self.ledger, terms, &options))
+            .and_then(|options| Ledger::open_secret(seen.path(), terms, &options))
             .map_err(|error| refused(error, nothing))?;
         ledger
             .admits(events)

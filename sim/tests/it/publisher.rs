@@ -322,6 +322,20 @@ fn a_publication_that_is_refused_late_makes_no_key_and_no_key_is_a_ledger() {
         let output = command(&folder, &words).output().unwrap();
         assert!(failed(&output).contains(why), "{key}: {}", said(&output));
     }
+    // Nor is it one that is yet to begin, whatever it is called: that stayed, empty.
+    std::fs::create_dir(folder.join("sub")).unwrap();
+    for key in ["l.jsonl", "sub/../l.jsonl", "l.jsonl.lock"] {
+        let more = ["q.safetensors", "--ledger", "l.jsonl", "--sign", key];
+        let output = command(&folder, &of_epsilon("0.1", &more))
+            .output()
+            .unwrap();
+        assert!(
+            failed(&output).contains("is the ledger or its lock"),
+            "{key}: {}",
+            said(&output)
+        );
+        assert!(!folder.join("l.jsonl").exists() && !folder.join("l.jsonl.lock").exists());
+    }
     // Negative control: with a name of its own it is made.
     done(&folder, &words);
     assert!(folder.join("new.key").exists());

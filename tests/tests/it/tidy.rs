@@ -4,6 +4,7 @@
 use sordino_tests::houses::{HOUSES, House};
 use source::{code, forbidden, occurrences, over_sources, root, shipped};
 
+mod bounds;
 mod dependencies;
 mod errors;
 mod examples;

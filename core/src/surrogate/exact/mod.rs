@@ -12,12 +12,14 @@
 //!
 //! **Example**: that of [`ExactGp`].
 
+mod failed;
 mod refactor;
 mod repeats;
 pub(super) mod storage;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use failed::failed_rows;
 pub use refactor::{refactor, refactor_scratch_len};
 pub use storage::{batch_scratch_len, storage_len};
 

@@ -1,6 +1,7 @@
 //! Repeated points: averaged into the row they repeat.
 
 use super::ExactGp;
+use super::failed::is_mark;
 use super::storage::split;
 use crate::kernel::Kernel;
 use crate::linalg::slice::{self, at, head_mut, set};
@@ -34,6 +35,9 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         let parts = split(self.storage.as_mut(), self.dim, self.capacity);
         // c → c + 1 observations: σ²/c − σ²/(c+1), or what a floor leaves of it, leaves the
         // diagonal. 1 − ‖L⁻¹v‖² ≥ c/(c+1), so this cannot fail but for rounding.
+        if is_mark(at(parts.scatters, index)) {
+            return Ok(Observed::Merged { index });
+        }
         let count = at(parts.counts, index);
         let grown = count + T::ONE;
         let before = at(parts.targets, index);

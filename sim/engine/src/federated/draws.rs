@@ -112,19 +112,14 @@ impl<T: Scalar> Agents for MethodContext<T> {
                     candidate, number, ..
                 } => {
                     let source = order.source(reach == Reach::Broadcast, candidate);
-                    let y = turn.evaluate(
-                        &mut leaf,
-                        best,
-                        Query {
-                            agent: index,
-                            candidate,
-                            number,
-                            source,
-                        },
-                    )?;
-                    input = Input::Observed(y);
+                    let query = Query {
+                        candidate,
+                        number,
+                        source,
+                    };
+                    input = Input::Observed(turn.evaluate(&mut leaf, best, query)?);
                 }
-                Output::Upload(vector) => return turn.upload(leaf, index, order.round, vector),
+                Output::Upload(vector) => return turn.upload(leaf, order.round, vector),
                 Output::Wait | Output::Done => {
                     turn.silent(leaf);
                     return Ok(());

@@ -192,14 +192,18 @@ impl<M: Agents> AgentGroup for Shard<M> {
 /// One evaluation of an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
-    /// Index of the agent.
-    pub agent: u32,
     /// Index of the candidate.
     pub candidate: u32,
     /// How many observations it made before.
     pub number: u32,
     /// Whose choice it was.
     pub source: Source,
+}
+
+/// The leaf of the transcript that one agent's turn becomes.
+pub struct Leaf {
+    agent: u32,
+    written: AgentLeaf,
 }
 
 /// One order on its way through the agents of a shard: their links, and what is written down.
@@ -219,29 +223,30 @@ impl<T: Scalar, C: Collects> Turn<'_, T, C> {
     }
 
     /// The agent's leaf of the transcript, for `queries` observations.
-    pub fn leaf(&self, agent: u32, queries: u32) -> AgentLeaf {
-        AgentLeaf::new(agent, self.round, queries)
+    pub fn leaf(&self, agent: u32, queries: u32) -> Leaf {
+        let written = AgentLeaf::new(agent, self.round, queries);
+        Leaf { agent, written }
     }
 
-    /// The agent evaluates its function at a candidate. Returns what it observes.
+    /// The agent of a leaf evaluates its function at a candidate. Returns what it observes.
     ///
     /// **Errors**: a function that cannot be evaluated there.
     pub fn evaluate(
         &mut self,
-        leaf: &mut AgentLeaf,
+        leaf: &mut Leaf,
         best: &mut f64,
         query: Query,
     ) -> Result<T, DriverError> {
         let Query {
-            agent,
             candidate,
             number,
             source,
         } = query;
+        let agent = leaf.agent;
         let answer = self.base.run.objective.query(agent, candidate, number)?;
         let y = T::from_f64(answer.y);
         *best = best.max(answer.value);
-        leaf.observation(candidate, y);
+        leaf.written.observation(candidate, y);
         if self.base.observed {
             let round = self.round;
             self.observations.push(Observed {
@@ -256,25 +261,20 @@ impl<T: Scalar, C: Collects> Turn<'_, T, C> {
         Ok(y)
     }
 
-    /// The agent sends `vector` for broadcast number `broadcast` and is done with the order.
+    /// The agent of a leaf sends `vector` for broadcast number `broadcast` and is done with the order.
     ///
     /// **Errors**: a frame that must not be refused and is.
-    pub fn upload(
-        &mut self,
-        leaf: AgentLeaf,
-        agent: u32,
-        broadcast: u32,
-        vector: &[T],
-    ) -> Result<(), DriverError> {
+    pub fn upload(&mut self, leaf: Leaf, broadcast: u32, vector: &[T]) -> Result<(), DriverError> {
+        let Leaf { agent, written } = leaf;
         let header = self.base.frame_header(Kind::Upload, agent, broadcast);
         let used = wire::encode(header, vector, &mut self.frame)?;
-        self.leaves.push(leaf.end(vector));
+        self.leaves.push(written.end(vector));
         self.link.send(agent, &mut self.frame[..used])
     }
 
     /// The agent sends nothing and is done with the order.
-    pub fn silent(&mut self, leaf: AgentLeaf) {
-        self.leaves.push(leaf.end::<T>(&[]));
+    pub fn silent(&mut self, leaf: Leaf) {
+        self.leaves.push(leaf.written.end::<T>(&[]));
     }
 }
 

@@ -8,8 +8,8 @@ use serde_json::json;
 use sordino_experiment::progress::log::note;
 use sordino_experiment::text::significant_up;
 use sordino_host::day::Day;
-use sordino_host::files::{create, folder_of, read_text, with_suffix};
-use sordino_host::ledger::{Accounting, Terms};
+use sordino_host::files::{create, folder_of, read_text};
+use sordino_host::ledger::{Accounting, Terms, is_of_ledger};
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
     Publication, PublishError, check, check_budget, noise_multipliers, publish, with_ledger,
@@ -65,7 +65,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         ledger.told(preview.notes());
         return dry::execute(arguments, &publication, studies.len(), &preview);
     }
-    let ledger = ledger.open(&terms, &events, &events[..1], NOTHING)?;
+    let ledger = ledger.open(&preview, &terms, &events, &events[..1], NOTHING)?;
     let ledger = ledger.on(Day::today());
     // A key that is missing is made once nothing else is refused.
     let key = match (key, &arguments.sign) {
@@ -213,16 +213,18 @@ fn new_file(arguments: &Arguments) -> Result<(), String> {
         ));
     }
     let ledger = arguments.ledger.path();
-    let lock = with_suffix(ledger, ".lock");
     let sign = arguments.sign.as_deref();
-    if sign.is_some_and(|key| is_same(key, ledger) || is_same(key, &lock)) {
+    if let Some(key) = sign
+        && is_of_ledger(key, ledger).map_err(|error| error.to_string())?
+    {
         return Err(format!(
             "--sign {}: is the ledger or its lock",
-            sign.unwrap_or(path).display()
+            key.display()
         ));
     }
-    let kept = [Some(ledger), Some(&lock), sign];
-    if kept.into_iter().flatten().any(|kept| is_same(kept, path)) {
+    if is_of_ledger(path, ledger).map_err(|error| error.to_string())?
+        || sign.is_some_and(|key| is_same(key, path))
+    {
         return Err(format!(
             "--out {}: is the ledger, its lock or the key",
             path.display()

@@ -206,9 +206,10 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
         epsilon_max: arguments.max_epsilon,
         delta: DELTA_MAX,
     };
-    let ledger = arguments
-        .ledger
-        .open(&terms, events, events, "nothing was run")?;
+    let nothing = "nothing was run";
+    let ledger = &arguments.ledger;
+    let seen = ledger.preview(&terms, events, events, nothing)?;
+    let ledger = ledger.open(&seen, &terms, events, events, nothing)?;
     Ok(ledger.on(Day::today()))
 }
 

@@ -204,7 +204,7 @@ impl<T: Scalar> CampaignContext<T> {
         }
         if !self.base.method.parts().signal {
             let nothing = vec![T::ZERO; self.contribution_len()];
-            return turn.upload(leaf, agent, release, &nothing);
+            return turn.upload(leaf, release, &nothing);
         }
         let log = state.values.log(kept);
         let values: Vec<(&[f64], f64)> = log
@@ -214,7 +214,7 @@ impl<T: Scalar> CampaignContext<T> {
         match self.releases().contribution(released, &values)? {
             Some(vector) => {
                 let vector: Vec<T> = vector.into_iter().map(T::from_f64).collect();
-                turn.upload(leaf, agent, release, &vector)
+                turn.upload(leaf, release, &vector)
             }
             None => {
                 turn.silent(leaf);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
-use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_experiment::record::Source;
@@ -17,7 +16,7 @@ use super::super::collective::Call;
 use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::link::{Collects, Reach};
-use super::super::shard::{Agents, Collected, Numbers, Query, Turn};
+use super::super::shard::{Agents, Collected, Leaf, Numbers, Query, Turn};
 use super::context::CustomContext;
 use super::{CustomError, Message, Sight};
 
@@ -58,14 +57,13 @@ impl AgentState {
         turn: &mut Turn<'_, T, C>,
         asked: Queries,
         mut choose: impl FnMut(&[(u32, f64)]) -> Result<(u32, Source), DriverError>,
-    ) -> Result<(AgentLeaf, Vec<(u32, f64)>), DriverError> {
+    ) -> Result<(Leaf, Vec<(u32, f64)>), DriverError> {
         let Queries { agent, count } = asked;
         let mut leaf = turn.leaf(agent, count);
         let mut log = self.log(kept);
         for _ in 0..count {
             let (candidate, source) = choose(&log)?;
             let query = Query {
-                agent,
                 candidate,
                 number: self.observations,
                 source,
@@ -252,7 +250,7 @@ impl<T: Scalar> Agents for CustomContext<T> {
             format!("agent {agent}")
         })?;
         let vector: Vec<T> = numbers.into_iter().map(T::from_f64).collect();
-        turn.upload(leaf, agent, round, &vector)
+        turn.upload(leaf, round, &vector)
     }
 
     fn collected(inbox: Inbox) -> Collected {

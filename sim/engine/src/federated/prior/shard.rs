@@ -198,16 +198,12 @@ impl<T: Scalar> PriorContext<T> {
                 Some(trust) if trust > T::ZERO => Source::Prior,
                 Some(_) => Source::Own,
             };
-            let y = turn.evaluate(
-                &mut leaf,
-                best,
-                Query {
-                    agent: index,
-                    candidate,
-                    number,
-                    source,
-                },
-            )?;
+            let query = Query {
+                candidate,
+                number,
+                source,
+            };
+            let y = turn.evaluate(&mut leaf, best, query)?;
             input = Input::Observed(y - self.offset());
         }
         turn.silent(leaf);
@@ -241,11 +237,10 @@ impl<T: Scalar> PriorContext<T> {
             ));
         };
         if self.base.method.parts().signal {
-            return turn.upload(leaf, index, release, vector);
+            return turn.upload(leaf, release, vector);
         }
         turn.upload(
             leaf,
-            index,
             release,
             &vec![T::ZERO; self.config().contribution_len()],
         )

@@ -136,7 +136,7 @@ impl<T: Scalar> Agents for VoteContext<T> {
             .into_iter()
             .map(T::from_f64)
             .collect();
-        turn.upload(leaf, agent, round, &ballot)
+        turn.upload(leaf, round, &ballot)
     }
 
     fn collected(collector: Self::Collector<'_>) -> Collected {

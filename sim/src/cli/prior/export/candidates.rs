@@ -93,20 +93,21 @@ impl Candidates {
             .collect()
     }
 
+    /// Where each parameter is in such a row, a line each.
+    fn places(&self, one: impl Fn(&str, usize) -> String) -> String {
+        let places = self.places.iter().zip(0..);
+        places.map(|(name, place)| one(name, place)).collect()
+    }
+
     pub(super) fn rust(&self, dim: usize) -> String {
         let Candidates {
             names,
-            places,
             count,
             coordinates,
             ..
         } = self;
-        let width = places.len();
-        let places: String = places
-            .iter()
-            .enumerate()
-            .map(|(place, name)| format!("    pub const {name}: usize = {place};\n"))
-            .collect();
+        let width = self.places.len();
+        let places = self.places(|name, place| format!("    pub const {name}: usize = {place};\n"));
         let rows = self.rows('[', ']', |own| row(own, ""));
         let list = numbers(coordinates);
         let len = coordinates.len();
@@ -121,17 +122,13 @@ impl Candidates {
     pub(super) fn c(&self) -> String {
         let Candidates {
             names,
-            places,
             count,
             coordinates,
             ..
         } = self;
-        let width = places.len();
-        let places: String = places
-            .iter()
-            .enumerate()
-            .map(|(place, name)| format!("#define SORDINO_PRIOR_AT_{name} {place}\n"))
-            .collect();
+        let width = self.places.len();
+        let places =
+            self.places(|name, place| format!("#define SORDINO_PRIOR_AT_{name} {place}\n"));
         let rows = self.rows('{', '}', |own| row(own, "f"));
         let list = floats(coordinates);
         let len = coordinates.len();
