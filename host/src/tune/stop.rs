@@ -2,15 +2,17 @@
 //! leaving it behind.
 //!
 //! A training command runs in a process group of its own, so that no signal of the terminal reaches
-//! it: the process that started it must pass the signal on. The signals are blocked in every thread
-//! and awaited by one, so nothing runs inside a signal handler. Children do not inherit the mask:
-//! the standard library clears it before it starts them.
+//! it: the process that started it must pass the signal on. A handler writes to a pipe and does
+//! nothing else; a thread reads it. No signal is blocked, because a command would inherit that and
+//! hear of no wish to end. Handlers are not inherited.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use nix::sys::signal::{SigSet, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::signal_name;
 
 use crate::files::read_bounded;
 
@@ -31,8 +33,8 @@ impl Stop {
     }
 
     /// Takes over the four signals for the rest of the program; one that is ignored stays ignored
-    /// (`nohup`). To be called before any other thread exists. The first asks commands to end, the
-    /// second kills them, the third ends this program on the spot.
+    /// (`nohup`). The first asks commands to end, the second kills them, the third ends this program
+    /// on the spot.
     ///
     /// **Errors**: those of the system.
     pub fn on_signals() -> io::Result<Arc<Stop>> {
@@ -47,32 +49,25 @@ impl Stop {
         most: u32,
         told: impl Fn(&Stop) + Send + 'static,
     ) -> io::Result<Arc<Stop>> {
-        let mut signals = SigSet::empty();
         let ignored = ignored();
-        for signal in [
-            Signal::SIGINT,
-            Signal::SIGTERM,
-            Signal::SIGHUP,
-            Signal::SIGQUIT,
-        ] {
-            if ignored >> (signal as u32 - 1) & 1 == 0 {
-                signals.add(signal);
-            }
-        }
-        signals.thread_block()?;
+        let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+        let heard = heard
+            .into_iter()
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        let mut signals = Signals::new(heard)?;
         let stop = Arc::new(Stop::default());
         let wished = stop.clone();
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
-                while let Ok(signal) = signals.wait() {
+                for signal in signals.forever() {
                     let first = wished.signal.load(Ordering::Relaxed);
                     if first == 0 {
-                        wished.signal.store(signal as i32, Ordering::Relaxed);
+                        wished.signal.store(signal, Ordering::Relaxed);
                     }
                     wished.wish();
                     if wished.wishes() > most {
-                        std::process::exit(BY_SIGNAL + signal as i32);
+                        std::process::exit(BY_SIGNAL + signal);
                     }
                     told(&wished);
                 }
@@ -91,9 +86,9 @@ impl Stop {
 
     /// What people call the signal that came first: Ctrl-C, or its name. None if no signal did.
     pub fn signal(&self) -> Option<&'static str> {
-        match Signal::try_from(self.signal.load(Ordering::Relaxed)).ok()? {
-            Signal::SIGINT => Some("Ctrl-C"),
-            signal => Some(signal.as_str()),
+        match self.signal.load(Ordering::Relaxed) {
+            SIGINT => Some("Ctrl-C"),
+            signal => signal_name(signal),
         }
     }
 
@@ -129,9 +124,9 @@ mod tests {
             stop.signal.store(signal, Ordering::Relaxed);
             (stop.signal(), stop.exit_code())
         };
-        assert_eq!(by(Signal::SIGINT as i32), (Some("Ctrl-C"), 130));
-        assert_eq!(by(Signal::SIGTERM as i32), (Some("SIGTERM"), 143));
-        assert_eq!(by(Signal::SIGHUP as i32), (Some("SIGHUP"), 129));
+        assert_eq!(by(SIGINT), (Some("Ctrl-C"), 130));
+        assert_eq!(by(SIGTERM), (Some("SIGTERM"), 143));
+        assert_eq!(by(SIGHUP), (Some("SIGHUP"), 129));
         assert_eq!(by(0), (None, 1), "no signal");
     }
 }
