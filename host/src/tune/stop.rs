@@ -7,6 +7,7 @@
 //! hear of no wish to end. Handlers are not inherited.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -38,16 +39,19 @@ impl Stop {
     ///
     /// **Errors**: those of the system.
     pub fn on_signals() -> io::Result<Arc<Stop>> {
-        Self::on_signals_telling(2, |_| {})
+        Self::on_signals_telling(|stop| match stop.wishes() {
+            0..=2 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(stop.exit_code()),
+        })
     }
 
-    /// The same for a program that goes on after `most` requests, and ends on the spot at the next;
-    /// `told` is told of each, on the thread that hears them.
+    /// The same for a program that decides by itself what follows: `told` is told of each request,
+    /// and what it breaks with is the exit code with which the program ends on the spot. It runs on
+    /// the thread that hears them: while it waits for anything, the next one is not heard.
     ///
     /// **Errors**: those of the system.
     pub fn on_signals_telling(
-        most: u32,
-        told: impl Fn(&Stop) + Send + 'static,
+        told: impl Fn(&Stop) -> ControlFlow<u8> + Send + 'static,
     ) -> io::Result<Arc<Stop>> {
         let ignored = ignored();
         let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
@@ -66,10 +70,9 @@ impl Stop {
                         wished.signal.store(signal, Ordering::Relaxed);
                     }
                     wished.wish();
-                    if wished.wishes() > most {
-                        std::process::exit(BY_SIGNAL + signal);
+                    if let ControlFlow::Break(code) = told(&wished) {
+                        std::process::exit(i32::from(code));
                     }
-                    told(&wished);
                 }
             })?;
         Ok(stop)
@@ -128,5 +131,30 @@ mod tests {
         assert_eq!(by(SIGTERM), (Some("SIGTERM"), 143));
         assert_eq!(by(SIGHUP), (Some("SIGHUP"), 129));
         assert_eq!(by(0), (None, 1), "no signal");
+    }
+
+    /// A second SIGTERM ended a server with 143, for which the first one is the way to end well.
+    #[test]
+    fn who_hears_it_decides_the_exit_code() {
+        const AGAIN: &str = "SORDINO_TEST_STOP";
+        if std::env::var_os(AGAIN).is_some() {
+            let code = |stop: &Stop| match (stop.wishes(), stop.signal()) {
+                (2, Some("SIGTERM")) => ControlFlow::Break(7),
+                _ => ControlFlow::Continue(()),
+            };
+            let stop = Stop::on_signals_telling(code).unwrap();
+            for sent in 1.. {
+                let own = rustix::process::getpid();
+                rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+                while stop.wishes() < sent {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+            }
+        }
+        let name = "tune::stop::tests::who_hears_it_decides_the_exit_code";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = again.args([name, "--exact"]).env(AGAIN, "1").output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(7), "{output:?}");
     }
 }
