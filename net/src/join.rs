@@ -334,7 +334,7 @@ impl<'a> Reaching<'a> {
     ///
     /// **Errors**: what trying again will not change.
     async fn again(&mut self, link: &Link, error: LinkError) -> Result<bool, JoinError> {
-        if matches!(error, LinkError::Status { .. } | LinkError::Answer { .. }) {
+        if error.is_refusal() && !self.attempts.is_last_word() {
             return Err(error.into());
         }
         let invitation = &self.joining.invitation;
