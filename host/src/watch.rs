@@ -1,36 +1,91 @@
 //! What ends a command's process group when our process has ended, however that ends.
 
+use std::io::{ErrorKind, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::Pid;
 
 /// Waits in the group for the end of our process, also by `kill -9`: no signal handler, and no
 /// destructor, runs then. Its standard input is a pipe of which nobody else has the other end.
-const WATCH: &str = "read -r line; kill -KILL 0";
+///
+/// It is in the group that is asked to end, and a command may take that for no reason to end: the
+/// watch ignores what asks it, and closes its output once it does.
+const WATCH: &str = "trap '' HUP INT QUIT TERM; exec >&-; read -r line; kill -KILL 0";
 
 /// A process in the group of a command that ends the group with ours. Dropped, it ends the group as
 /// well.
 #[derive(Debug)]
-pub(crate) struct Watch(Child);
+pub(crate) struct Watch {
+    process: Child,
+    /// At its end once the watch is set; read without waiting.
+    output: ChildStdout,
+}
 
 impl Watch {
     /// Begins to watch. Whoever gets an error ends the group.
     pub fn over(group: Pid) -> std::io::Result<Watch> {
-        let watch = Command::new("sh")
+        let mut process = Command::new("sh")
             .args(["-c", WATCH])
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .process_group(group.as_raw_pid())
-            .spawn();
-        Ok(Watch(watch?))
+            .spawn()?;
+        let output = process.stdout.take();
+        let output = output.ok_or_else(|| std::io::Error::other("no pipe"))?;
+        fcntl_setfl(&output, OFlags::NONBLOCK)?;
+        Ok(Watch { process, output })
+    }
+
+    /// Whether the group may be asked to end, which the watch does not take for itself any more. A
+    /// shell needs a millisecond to begin.
+    pub fn is_set(&mut self) -> bool {
+        let end = self.output.read(&mut [0]);
+        !end.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         // Closes the pipe: if the group was not killed yet, it is now.
-        let _ = self.0.wait();
+        let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::time::Duration;
+
+    use rustix::process::{Signal, kill_process_group};
+
+    use super::*;
+
+    /// It was in the group that was asked to end, and ended: who was killed before the command had
+    /// ended left the command behind.
+    #[test]
+    fn it_outlives_what_asks_the_group_to_end_as_soon_as_it_is_set() {
+        for _ in 0..20 {
+            let mut command = Command::new("sh")
+                .args(["-c", "trap '' TERM; read -r line"])
+                .stdin(Stdio::piped())
+                .process_group(0)
+                .spawn()
+                .unwrap();
+            let group = Pid::from_child(&command);
+            let mut watch = Watch::over(group).unwrap();
+            while !watch.is_set() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+                kill_process_group(group, signal).unwrap();
+            }
+            // It ends at the end of the pipe, by what it is there to do.
+            let ended = watch.process.wait().unwrap();
+            assert_eq!(ended.signal(), Some(Signal::KILL.as_raw()));
+            command.wait().unwrap();
+        }
     }
 }

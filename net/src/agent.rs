@@ -370,7 +370,14 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let mut again = AGAIN;
         loop {
             let frames = self.exchange.have().frames;
-            match self.step(link, &mut attempts, &mut evaluate).await? {
+            let did = match self.step(link, &mut attempts, &mut evaluate).await {
+                Err(refused @ AgentEnd::Refused) if self.needs_no_server() => {
+                    self.left(link, &refused);
+                    return self.leave(&mut evaluate).await;
+                }
+                did => did?,
+            };
+            match did {
                 Ok(Did::All) => return Ok(()),
                 Ok(Did::Own) => {}
                 Ok(Did::Heard) => self.reached(link, &mut attempts),
@@ -380,19 +387,19 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                     tokio::time::sleep(again).await;
                     again = (2 * again).min(AGAIN_MAX);
                 }
-                Err(error @ LinkError::Status { .. }) => return Err(AgentEnd::Link(error)),
+                Err(error @ LinkError::Status { .. }) if !self.needs_no_server() => {
+                    return Err(AgentEnd::Link(error));
+                }
                 Err(error) => match self.lost(link, &mut attempts, &error) {
                     Then::Again(pause) => tokio::time::sleep(pause).await,
                     Then::GiveUp(silent) => {
                         return Err(gave_up(link.address(), silent, &error).into());
                     }
-                    // The last answer only says that the last frame has arrived: a server that is
-                    // gone does not miss it.
                     Then::Leave => {
-                        while self.evaluated(&mut evaluate).await? {
-                            self.store()?;
+                        if error.is_refusal() {
+                            self.left(link, &error);
                         }
-                        return Ok(());
+                        return self.leave(&mut evaluate).await;
                     }
                 },
             }
@@ -401,6 +408,19 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             }
             self.store()?;
         }
+    }
+
+    /// Goes on without its server, which refuses it or is gone. The last answer only says that the
+    /// last frame has arrived: nobody misses it. What it gave is counted before it is sent, and
+    /// nothing more is given.
+    async fn leave<F: Future<Output = Result<f64, String>>>(
+        &mut self,
+        evaluate: &mut impl FnMut(Query) -> F,
+    ) -> Result<(), AgentEnd> {
+        while self.evaluated(evaluate).await? {
+            self.store()?;
+        }
+        Ok(())
     }
 
     /// What is to be done next, or why the server gave no answer.
@@ -466,6 +486,13 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             teller.lost(link.address(), silent, next, error);
         }
         then
+    }
+
+    /// The server refuses, and the agent needs it no more.
+    fn left(&mut self, link: &Link, why: &(dyn std::error::Error + 'static)) {
+        if let Some(teller) = &mut self.teller {
+            teller.left(link.address(), why);
+        }
     }
 
     /// Takes an answer.

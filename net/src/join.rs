@@ -220,6 +220,8 @@ async fn agree(
         })
         .transpose()
         .map_err(|error: ContributionsError| DataError::from(error))?;
+    // What somebody who is asked agrees to, also where there are no others yet.
+    let together = before.as_ref().map(|before| before.weighed.together);
     let before = before.filter(|before| before.weighed.federations > 0);
     let others = before
         .as_ref()
@@ -242,8 +244,8 @@ async fn agree(
         }
         _ => None,
     };
-    let asked = match refused {
-        None => None,
+    let admitted = match refused {
+        None => most,
         Some(refused) => {
             let Some(ask) = joining.asked.filter(|_| joining.epsilon_max.is_none()) else {
                 return Err(refused);
@@ -256,11 +258,11 @@ async fn agree(
             {
                 return Err(refused);
             }
-            Some(refused)
+            together.unwrap_or(most)
         }
     };
     let count = count
-        .map(|count| agreed(joining, count, &plan, delta, asked))
+        .map(|count| agreed(joining, count, &plan, delta, admitted))
         .transpose()?;
     note(&format!("agent {slot} agrees: {sentence}"));
     terms
@@ -270,20 +272,15 @@ async fn agree(
     Ok(count)
 }
 
-/// Writes the plan into the count: what was asked for was admitted by a person.
+/// Writes the plan into the count, if all federations together cost no more than `admitted`: what
+/// was admitted in advance, or what a person was told.
 fn agreed(
     joining: &Joining,
     mut count: Contributions,
     plan: &[(Event, u32)],
     delta: f64,
-    asked: Option<JoinError>,
+    admitted: f64,
 ) -> Result<Contributions, JoinError> {
-    let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
-    let admitted = match &asked {
-        Some(JoinError::Others { before, .. }) => before.weighed.together,
-        Some(_) => f64::INFINITY,
-        None => most,
-    };
     let written = beside(|| count.agree(plan, delta, admitted)).map_err(DataError::from)?;
     if written.is_none() {
         // Another federation of the same data was joined since.
@@ -293,7 +290,7 @@ fn agreed(
                 called: count.called(),
                 weighed,
             },
-            most,
+            most: admitted,
         });
     }
     data::remember(&joining.folder, &count)?;
@@ -337,7 +334,7 @@ impl<'a> Reaching<'a> {
     ///
     /// **Errors**: what trying again will not change.
     async fn again(&mut self, link: &Link, error: LinkError) -> Result<bool, JoinError> {
-        if matches!(error, LinkError::Status { .. } | LinkError::Answer { .. }) {
+        if error.is_refusal() && !self.attempts.is_last_word() {
             return Err(error.into());
         }
         let invitation = &self.joining.invitation;

@@ -76,6 +76,11 @@ pub enum LinkError {
 }
 
 impl LinkError {
+    /// Whether the server has answered, and trying again soon will not change it.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, LinkError::Status { .. } | LinkError::Answer { .. })
+    }
+
     /// How long to wait before the next attempt, if the pause would be this one otherwise.
     pub fn pause(&self, pause: Duration) -> Duration {
         match self {

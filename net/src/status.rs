@@ -283,7 +283,7 @@ impl fmt::Display for Standing {
             () => writeln!(
                 f,
                 "round     {} of {rounds}: {answered} of {agents} have answered, closes in {left}",
-                round + 1
+                round.saturating_add(1)
             )?,
         }
         writeln!(
@@ -414,6 +414,7 @@ mod tests {
     #[test]
     fn a_standing_of_any_numbers_is_shown_at_once() {
         let absurd = Standing {
+            round: u32::MAX,
             closes_at: u64::MAX,
             agents: u32::MAX,
             joined: [0, 1, u32::MAX].into(),
@@ -421,6 +422,7 @@ mod tests {
             ..standing()
         };
         let said = absurd.to_string();
+        assert!(said.contains("round     4294967295 of 2: "), "{said}");
         assert!(
             said.contains("missing   2 to 6, 8 to 4294967294\n"),
             "{said}"

@@ -122,7 +122,7 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         .map_err(Failure::not_started)?;
     let group = Pid::from_child(&child);
     // It ends the group, at the latest when this function returns.
-    let _watch = match Watch::over(group) {
+    let mut watch = match Watch::over(group) {
         Ok(watch) => watch,
         Err(error) => {
             end(&mut child, group).map_err(Failure::not_started)?;
@@ -145,7 +145,7 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         // Descendants may hold the output open for a moment.
         Ok(()) => output.recv_timeout(GRACE).ok(),
         Err(Failure::Interrupted) => {
-            ask_to_end(group, stop);
+            ask_to_end(group, &mut watch, stop);
             None
         }
         Err(_) => None,
@@ -196,8 +196,11 @@ fn has_ended(command: Pid) -> bool {
 }
 
 /// Lets a command clean up, unless a stop is requested twice.
-fn ask_to_end(group: Pid, stop: &Stop) {
+fn ask_to_end(group: Pid, watch: &mut Watch, stop: &Stop) {
     let start = Instant::now();
+    while !watch.is_set() && start.elapsed() < GRACE {
+        std::thread::sleep(pause(start.elapsed()));
+    }
     // No such group: it has ended by itself.
     let _ = kill_process_group(group, Signal::TERM);
     while !has_ended(group) && stop.wishes() < 2 && start.elapsed() < GRACE {
@@ -369,12 +372,44 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
     }
 
+    /// What a process that this test starts again is told: where to work.
+    const FOLDER: &str = "SORDINO_TEST_COMMAND";
+
+    /// Starts this test again, in a folder, as a process that a signal ends: the folder.
+    fn again(test: &str, by: i32) -> std::path::PathBuf {
+        let name = format!("sordino-command-{test}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let name = format!("tune::command::tests::{test}");
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([&name, "--exact", "--nocapture"])
+            .env(FOLDER, &folder)
+            .output()
+            .unwrap();
+        let ended = std::os::unix::process::ExitStatusExt::signal(&output.status);
+        assert_eq!(ended, Some(by), "{output:?}");
+        folder
+    }
+
+    /// The folder of a process that a test has started; none in that test.
+    fn is_again() -> Option<std::path::PathBuf> {
+        std::env::var_os(FOLDER).map(std::path::PathBuf::from)
+    }
+
+    fn wait_for(file: &std::path::Path) {
+        while !file.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn send(signal: Signal) {
+        rustix::process::kill_process(rustix::process::getpid(), signal).unwrap();
+    }
+
     /// A process that is killed runs no destructor: its command trained on without it.
     #[test]
     fn a_command_ends_with_a_process_that_is_killed() {
-        const FOLDER: &str = "SORDINO_TEST_COMMAND_KILLED";
-        if let Some(folder) = std::env::var_os(FOLDER) {
-            let folder = std::path::Path::new(&folder);
+        if let Some(folder) = is_again() {
             let [begun, late] = ["begun", "late"].map(|name| folder.join(name));
             let command = format!(
                 "touch {}; sleep 2; touch {}",
@@ -382,30 +417,94 @@ mod tests {
                 late.display()
             );
             std::thread::spawn(move || run_for(&command, GRACE * 10));
-            while !begun.exists() {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            wait_for(&begun);
             // It was begun before it is watched.
             std::thread::sleep(Duration::from_millis(200));
-            rustix::process::kill_process(rustix::process::getpid(), Signal::KILL).unwrap();
+            send(Signal::KILL);
         }
-        let name = format!("sordino-command-killed-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let name = "tune::command::tests::a_command_ends_with_a_process_that_is_killed";
-        let ended = Command::new(std::env::current_exe().unwrap())
-            .args([name, "--exact"])
-            .env(FOLDER, &folder)
-            .output()
-            .unwrap()
-            .status;
-        assert_eq!(
-            std::os::unix::process::ExitStatusExt::signal(&ended),
-            Some(9)
-        );
+        let folder = again("a_command_ends_with_a_process_that_is_killed", 9);
         std::thread::sleep(Duration::from_millis(2500));
         assert!(folder.join("begun").exists());
         assert!(!folder.join("late").exists(), "it lives on");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// What asked the command to end, ended the watch: a second Ctrl-C left a command behind that
+    /// does not end when asked.
+    #[test]
+    fn a_command_that_does_not_end_when_asked_ends_with_its_process() {
+        if let Some(folder) = is_again() {
+            let [begun, late] = ["begun", "late"].map(|name| folder.join(name));
+            let command = format!(
+                "trap '' TERM; touch {}; sleep 1.9; touch {}",
+                begun.display(),
+                late.display()
+            );
+            let job = Job {
+                command: &command,
+                input: "",
+                variables: &[],
+                time_max: GRACE * 10,
+                errors: Errors::Discarded,
+            };
+            let stop = Stop::never();
+            std::thread::scope(|scope| {
+                scope.spawn(|| run(&job, &stop));
+                wait_for(&begun);
+                stop.wish();
+                std::thread::sleep(GRACE / 4);
+                send(Signal::KILL);
+            });
+        }
+        let folder = again(
+            "a_command_that_does_not_end_when_asked_ends_with_its_process",
+            9,
+        );
+        std::thread::sleep(GRACE);
+        assert!(folder.join("begun").exists());
+        assert!(!folder.join("late").exists(), "it lives on");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Signals that are blocked are blocked in what is started too. A shell hides that, because it
+    /// unblocks them in what it starts itself: here nothing is between.
+    #[test]
+    fn a_command_hears_what_asks_it_to_end() {
+        if let Some(folder) = is_again() {
+            let stop = Stop::on_signals().unwrap();
+            let read = |command: &str| {
+                let job = Job {
+                    command,
+                    input: "",
+                    variables: &[],
+                    time_max: GRACE * 10,
+                    errors: Errors::Discarded,
+                };
+                run(&job, &stop)
+            };
+            if cfg!(target_os = "linux") {
+                let blocked = read("exec grep SigBlk: /proc/self/status").unwrap();
+                assert_eq!(blocked, "SigBlk:\t0000000000000000");
+            }
+            let [begun, clean] = ["begun", "clean"].map(|name| folder.join(name));
+            let command = format!(
+                "exec sh -c 'trap \"echo clean >{}; exit 0\" TERM; : >{}; while :; do :; done'",
+                clean.display(),
+                begun.display()
+            );
+            std::thread::scope(|scope| {
+                let run = scope.spawn(|| read(&command));
+                wait_for(&begun);
+                send(Signal::TERM);
+                assert_eq!(run.join().unwrap(), Err(Failure::Interrupted));
+            });
+            assert_eq!(stop.signal(), Some("SIGTERM"));
+            // As the process that started it expects.
+            send(Signal::KILL);
+        }
+        let folder = again("a_command_hears_what_asks_it_to_end", 9);
+        let clean = std::fs::read_to_string(folder.join("clean"));
+        assert_eq!(clean.unwrap(), "clean\n");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

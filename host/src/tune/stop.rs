@@ -2,15 +2,18 @@
 //! leaving it behind.
 //!
 //! A training command runs in a process group of its own, so that no signal of the terminal reaches
-//! it: the process that started it must pass the signal on. The signals are blocked in every thread
-//! and awaited by one, so nothing runs inside a signal handler. Children do not inherit the mask:
-//! the standard library clears it before it starts them.
+//! it: the process that started it must pass the signal on. A handler writes to a pipe and does
+//! nothing else; a thread reads it. No signal is blocked, because a command would inherit that and
+//! hear of no wish to end. Handlers are not inherited.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use nix::sys::signal::{SigSet, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::signal_name;
 
 use crate::files::read_bounded;
 
@@ -31,50 +34,45 @@ impl Stop {
     }
 
     /// Takes over the four signals for the rest of the program; one that is ignored stays ignored
-    /// (`nohup`). To be called before any other thread exists. The first asks commands to end, the
-    /// second kills them, the third ends this program on the spot.
+    /// (`nohup`). The first asks commands to end, the second kills them, the third ends this program
+    /// on the spot.
     ///
     /// **Errors**: those of the system.
     pub fn on_signals() -> io::Result<Arc<Stop>> {
-        Self::on_signals_telling(2, |_| {})
+        Self::on_signals_telling(|stop| match stop.wishes() {
+            0..=2 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(stop.exit_code()),
+        })
     }
 
-    /// The same for a program that goes on after `most` requests, and ends on the spot at the next;
-    /// `told` is told of each, on the thread that hears them.
+    /// The same for a program that decides by itself what follows: `told` is told of each request,
+    /// and what it breaks with is the exit code with which the program ends on the spot. It runs on
+    /// the thread that hears them: while it waits for anything, the next one is not heard.
     ///
     /// **Errors**: those of the system.
     pub fn on_signals_telling(
-        most: u32,
-        told: impl Fn(&Stop) + Send + 'static,
+        told: impl Fn(&Stop) -> ControlFlow<u8> + Send + 'static,
     ) -> io::Result<Arc<Stop>> {
-        let mut signals = SigSet::empty();
         let ignored = ignored();
-        for signal in [
-            Signal::SIGINT,
-            Signal::SIGTERM,
-            Signal::SIGHUP,
-            Signal::SIGQUIT,
-        ] {
-            if ignored >> (signal as u32 - 1) & 1 == 0 {
-                signals.add(signal);
-            }
-        }
-        signals.thread_block()?;
+        let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+        let heard = heard
+            .into_iter()
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        let mut signals = Signals::new(heard)?;
         let stop = Arc::new(Stop::default());
         let wished = stop.clone();
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
-                while let Ok(signal) = signals.wait() {
+                for signal in signals.forever() {
                     let first = wished.signal.load(Ordering::Relaxed);
                     if first == 0 {
-                        wished.signal.store(signal as i32, Ordering::Relaxed);
+                        wished.signal.store(signal, Ordering::Relaxed);
                     }
                     wished.wish();
-                    if wished.wishes() > most {
-                        std::process::exit(BY_SIGNAL + signal as i32);
+                    if let ControlFlow::Break(code) = told(&wished) {
+                        std::process::exit(i32::from(code));
                     }
-                    told(&wished);
                 }
             })?;
         Ok(stop)
@@ -91,9 +89,9 @@ impl Stop {
 
     /// What people call the signal that came first: Ctrl-C, or its name. None if no signal did.
     pub fn signal(&self) -> Option<&'static str> {
-        match Signal::try_from(self.signal.load(Ordering::Relaxed)).ok()? {
-            Signal::SIGINT => Some("Ctrl-C"),
-            signal => Some(signal.as_str()),
+        match self.signal.load(Ordering::Relaxed) {
+            SIGINT => Some("Ctrl-C"),
+            signal => signal_name(signal),
         }
     }
 
@@ -129,9 +127,34 @@ mod tests {
             stop.signal.store(signal, Ordering::Relaxed);
             (stop.signal(), stop.exit_code())
         };
-        assert_eq!(by(Signal::SIGINT as i32), (Some("Ctrl-C"), 130));
-        assert_eq!(by(Signal::SIGTERM as i32), (Some("SIGTERM"), 143));
-        assert_eq!(by(Signal::SIGHUP as i32), (Some("SIGHUP"), 129));
+        assert_eq!(by(SIGINT), (Some("Ctrl-C"), 130));
+        assert_eq!(by(SIGTERM), (Some("SIGTERM"), 143));
+        assert_eq!(by(SIGHUP), (Some("SIGHUP"), 129));
         assert_eq!(by(0), (None, 1), "no signal");
+    }
+
+    /// A second SIGTERM ended a server with 143, for which the first one is the way to end well.
+    #[test]
+    fn who_hears_it_decides_the_exit_code() {
+        const AGAIN: &str = "SORDINO_TEST_STOP";
+        if std::env::var_os(AGAIN).is_some() {
+            let code = |stop: &Stop| match (stop.wishes(), stop.signal()) {
+                (2, Some("SIGTERM")) => ControlFlow::Break(7),
+                _ => ControlFlow::Continue(()),
+            };
+            let stop = Stop::on_signals_telling(code).unwrap();
+            for sent in 1.. {
+                let own = rustix::process::getpid();
+                rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+                while stop.wishes() < sent {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+            }
+        }
+        let name = "tune::stop::tests::who_hears_it_decides_the_exit_code";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = again.args([name, "--exact"]).env(AGAIN, "1").output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(7), "{output:?}");
     }
 }

@@ -5,7 +5,7 @@
 //! | who | waits | ends |
 //! |---|---|---|
 //! | an agent | 20 or 50 ms, twice as long each time, ten seconds at most; longer if the server says so | when its owner's patience (`--give-up-after`) is over |
-//! | an agent that is over: it needs its server no more | the same, whatever the server says | after five seconds, and that is no failure |
+//! | an agent that is over: it needs its server no more | the same, whatever the server says | after five seconds, or when the server refuses it, and that is no failure |
 //!
 //! The owner's patience is the time since an answer was due. A server that says "not now" (408, 429,
 //! 500 and more) has not answered. It cannot put the end of the patience off: the agent tries once
@@ -96,6 +96,9 @@ impl Attempts {
     /// not answered, if that is to be told.
     pub(crate) fn failed(&mut self, error: &LinkError, due: Instant) -> (Then, Option<Duration>) {
         if let Some(over) = self.over {
+            if error.is_refusal() {
+                return (Then::Leave, None);
+            }
             let left = LAST_WORD.saturating_sub(over.elapsed());
             let pause = self.longer().min(left);
             return if left.is_zero() {
@@ -126,6 +129,11 @@ impl Attempts {
         self.pause = self.first;
         self.over = None;
         self.outage.ended()
+    }
+
+    /// Whether the last attempt was that of an agent that is over.
+    pub(crate) fn is_last_word(&self) -> bool {
+        self.over.is_some()
     }
 
     /// Whether an outage was told that lasts.
@@ -199,6 +207,12 @@ mod tests {
                 let ended = ends(&mut attempts(give_up), &error, takes, true).await;
                 assert_eq!(ended, (Then::Leave, 5), "{give_up:?} {error}");
             }
+        }
+        for status in [403, 404] {
+            let reason = String::new();
+            let refused = LinkError::Status { status, reason };
+            let ended = ends(&mut attempts(None), &refused, 0, true).await;
+            assert_eq!(ended, (Then::Leave, 0), "trying again changes nothing");
         }
         // Negative control: one that is not over.
         let ended = ends(&mut attempts(Some(3)), &LinkError::Silence, 20, false).await;

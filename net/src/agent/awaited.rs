@@ -42,6 +42,13 @@ pub enum Awaited {
         /// For how long it had not answered.
         silent: Duration,
     },
+    /// Nothing: it has the last frame, and its server refuses to hear so.
+    Left {
+        /// Where the server is.
+        address: String,
+        /// What the server says.
+        error: String,
+    },
     /// The first round: the server waits for agents, or for a time.
     Begin {
         /// Agents that have joined, where the server says so.
@@ -111,6 +118,10 @@ impl fmt::Display for Awaited {
                 f,
                 "the server at {address} answers again, after {}",
                 time(silent)
+            ),
+            Awaited::Left { address, error } => write!(
+                f,
+                "goes on without the server at {address}, which it needs no more: {error}"
             ),
             Awaited::Begin {
                 joined: Some(joined),
@@ -313,6 +324,14 @@ impl Teller {
             silent,
             next,
             error: chain(error),
+        });
+    }
+
+    /// Tells that the server refuses an agent that needs it no more.
+    pub(super) fn left(&mut self, address: &str, why: &(dyn std::error::Error + 'static)) {
+        self.say(Awaited::Left {
+            address: address.to_owned(),
+            error: chain(why),
         });
     }
 

@@ -4,13 +4,15 @@
 //! A thread of its own hears them from the command's first moment on, so that none is lost while
 //! something is computed. The first one ends what is awaited, and with it the command that measures.
 //! A second one ends the process at once; so does the first one before there is anything to end, and
-//! after [`GRACE`] whatever is computed. None of these costs anything: a process may be killed at
-//! any moment. What `nohup` or a script's `&` ignores stays ignored.
+//! after [`GRACE`] whatever is computed. Each says so, as far as somebody reads it within
+//! [`SAYING`]. None of these costs anything: a process may be killed at any moment. What `nohup` or a
+//! script's `&` ignores stays ignored.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use sordino_experiment::command_line::error::CliError;
@@ -22,6 +24,8 @@ use crate::progress::event;
 
 /// How long what is computed may take to end after the first signal.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long it may take to say why the process ends: a full pipe that nobody reads keeps who writes.
+const SAYING: Duration = Duration::from_secs(1);
 /// The exit code of shells after SIGTERM.
 const TERMINATED: u8 = 143;
 
@@ -40,33 +44,67 @@ struct Ear {
     kept: Box<dyn Fn() -> String + Send + Sync>,
     /// Somebody waits for `heard`.
     is_awaited: AtomicBool,
-    has_said: AtomicBool,
+    /// Held while it is said: who ends the process waits for that.
+    has_said: Mutex<bool>,
     heard: Notify,
 }
 
 impl Ear {
-    /// Says by what the command was stopped, once: the exit code.
-    fn says(&self, stop: &Stop) -> u8 {
-        if !self.has_said.swap(true, Ordering::AcqRel) {
-            let by = stop.signal().unwrap_or("a signal");
-            let kept = (self.kept)();
-            event("stopped", &format!("stopped by {by}; {kept}"), []);
+    fn new(ends: Ends, kept: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Ear {
+            ends,
+            kept: Box::new(kept),
+            is_awaited: AtomicBool::new(false),
+            has_said: Mutex::new(false),
+            heard: Notify::new(),
         }
-        code(stop.exit_code(), self.ends)
     }
 
-    /// Hears one signal, on the thread of signals.
-    fn hears(self: Arc<Self>, stop: &Stop) {
+    /// Says by what the command was stopped, once.
+    fn says(&self, by: Option<&str>) {
+        let mut has_said = self.has_said.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*has_said {
+            let by = by.unwrap_or("a signal");
+            let kept = (self.kept)();
+            event("stopped", &format!("stopped by {by}; {kept}"), []);
+            *has_said = true;
+        }
+    }
+
+    /// The same, no longer than [`SAYING`].
+    fn says_in_time(self: &Arc<Self>, by: Option<&'static str>) {
+        let ear = self.clone();
+        let (said, ended) = mpsc::channel::<()>();
+        let saying = thread::Builder::new().spawn(move || {
+            ear.says(by);
+            drop(said);
+        });
+        // Nobody sends: it has said so, there is no thread, or the time is over.
+        if saying.is_ok() {
+            let _ = ended.recv_timeout(SAYING);
+        }
+    }
+
+    /// Hears one signal, on the thread of signals; breaks with the exit code if the process is to
+    /// end on the spot.
+    fn hears(self: &Arc<Self>, stop: &Stop) -> ControlFlow<u8> {
         let code = code(stop.exit_code(), self.ends);
-        if !self.is_awaited.load(Ordering::Acquire) {
-            self.says(stop);
-            std::process::exit(i32::from(code));
+        let by = stop.signal();
+        if stop.wishes() > 1 || !self.is_awaited.load(Ordering::Acquire) {
+            self.says_in_time(by);
+            return ControlFlow::Break(code);
         }
         self.heard.notify_one();
-        std::thread::spawn(move || {
-            std::thread::sleep(GRACE);
+        let ear = self.clone();
+        let ends = thread::Builder::new().spawn(move || {
+            thread::sleep(GRACE);
+            ear.says_in_time(by);
             std::process::exit(i32::from(code));
         });
+        match ends {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(_none) => ControlFlow::Break(code),
+        }
     }
 }
 
@@ -85,23 +123,16 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Hears signals from now on; to be called before any other thread exists. `kept` says what is
-    /// kept, and how to go on.
+    /// Hears signals from now on. `kept` says what is kept, and how to go on.
     ///
     /// **Errors**: the system does not let us.
     pub fn of(
         ends: Ends,
         kept: impl Fn() -> String + Send + Sync + 'static,
     ) -> Result<Self, CliError> {
-        let ear = Arc::new(Ear {
-            ends,
-            kept: Box::new(kept),
-            is_awaited: AtomicBool::new(false),
-            has_said: AtomicBool::new(false),
-            heard: Notify::new(),
-        });
+        let ear = Arc::new(Ear::new(ends, kept));
         let hearing = ear.clone();
-        let stop = Stop::on_signals_telling(1, move |stop| hearing.clone().hears(stop))
+        let stop = Stop::on_signals_telling(move |stop| hearing.hears(stop))
             .map_err(|error| CliError::failure(format!("signals: {error}")))?;
         Ok(Signals { ear, stop })
     }
@@ -125,7 +156,10 @@ impl Signals {
         self.ear.is_awaited.store(false, Ordering::Release);
         Ok(match done {
             Some(done) => ControlFlow::Continue(done),
-            None => ControlFlow::Break(ExitCode::from(self.ear.says(&self.stop))),
+            None => {
+                self.ear.says(self.stop.signal());
+                ControlFlow::Break(code(self.stop.exit_code(), self.ear.ends).into())
+            }
         })
     }
 }
@@ -143,5 +177,25 @@ mod tests {
             assert_eq!(code(heard, Ends::Well), heard);
             assert_eq!(code(heard, Ends::Unfinished), heard);
         }
+    }
+
+    /// What a signal is said with, if standard error is a full pipe that nobody reads: it never ends.
+    fn unread() -> String {
+        loop {
+            thread::park();
+        }
+    }
+
+    /// The thread that hears signals wrote to standard error itself, and was deaf from then on.
+    #[test]
+    fn what_nobody_reads_keeps_no_signal_from_ending_the_process() {
+        let stop = Stop::never();
+        stop.wish();
+        let ear = Arc::new(Ear::new(Ends::Unfinished, unread));
+        let begun = ear.hears(&stop);
+        assert_eq!(begun, ControlFlow::Break(1), "nothing is awaited");
+        ear.is_awaited.store(true, Ordering::Release);
+        stop.wish();
+        assert_eq!(ear.hears(&stop), ControlFlow::Break(1), "the second one");
     }
 }

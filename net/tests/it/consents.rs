@@ -2,22 +2,27 @@
 //! how it is told its point.
 
 use std::fs::{self, File};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::federated::exchange::{DrawsProtocol, Protocol, candidates_digest};
 use sordino_core::federated::{Aggregation, Config, OwnDraw, Parameters};
 use sordino_core::kernel::Stationary;
+use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_experiment::scenario::Shipped;
 use sordino_experiment::text::significant_up;
+use sordino_host::ledger::contributions::Contributions;
 use sordino_net::admission::{EPSILON_UNASKED, admit, cost};
+use sordino_net::data::Data;
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{JoinError, Joining, join};
 use sordino_net::keys;
+use sordino_net::rounds::Request;
 use sordino_net::terms::{Terms, TermsError};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -224,21 +229,69 @@ fn without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
     });
 }
 
+/// Where the data is counted of which two prompts are open.
+static COUNTS: OnceLock<PathBuf> = OnceLock::new();
+
+fn patients(federation: &str) -> Contributions {
+    Contributions::open(COUNTS.get().unwrap(), Some("patients"), federation, 0).unwrap()
+}
+
+/// Somebody says yes here, and meanwhile yes to another federation of the same data as well.
+fn two_prompts(sentence: &str) -> bool {
+    assert!(!sentence.contains("other federation"), "{sentence}");
+    let event = Event::Gaussian {
+        noise_multiplier: 2.0,
+        relation: NeighboringRelation::ReplaceSpecial,
+    };
+    let agreed = patients("another").agree(&[(event, 1)], 1e-5, f64::INFINITY);
+    agreed.unwrap().is_some()
+}
+
+/// Whoever was asked about these terms alone had agreed to any sum: both plans were written, and
+/// nobody was told of the sum.
+#[test]
+fn who_is_asked_agrees_to_what_it_is_told_and_to_no_more() {
+    bounded(|| {
+        let place = Place::new("two-prompts");
+        COUNTS.set(place.0.join("contributions")).unwrap();
+        let terms = announcing(Some(8.0), 1e-5, 1000);
+        let enrolment = Arc::new(Enrolment::in_memory());
+        let joins = |name: &str, said: Asked| {
+            let data = Data {
+                name: Some("patients".into()),
+                place: COUNTS.get().unwrap().clone(),
+            };
+            let owner = (None, Some(said));
+            let offer = offered_of(&terms, &enrolment, place.0.join(name), owner, Some(data));
+            runtime().block_on(async { tokio::time::timeout(Duration::from_secs(3), offer).await })
+        };
+        let federations = || patients("a third").weigh(&[], 1e-5).unwrap().federations;
+        let (joined, measured) = joins("site", two_prompts).expect("it waits for a round");
+        let refused = joined.unwrap_err();
+        assert!(matches!(refused, JoinError::Others { .. }), "{refused}");
+        assert_eq!((enrolment.count(), measured, federations()), (0, 0, 1));
+        // Asked again, it is told of both, and what it says is what counts.
+        let told: Asked = |sentence| sentence.contains("to 1 other federation, and with this one");
+        assert!(joins("site", told).is_err(), "it waits for the first round");
+        assert_eq!((enrolment.count(), federations()), (1, 2));
+    });
+}
+
 /// Terms offered by a server that checks nothing: what an agent makes of them, and how many points
 /// it measured.
 pub async fn offered(
     terms: &Terms,
     enrolment: &Arc<Enrolment>,
-    folder: std::path::PathBuf,
-    (epsilon_max, asked): Owner,
+    folder: PathBuf,
+    owner: Owner,
 ) -> (Result<(), JoinError>, u32) {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let identity = Identity::generate().unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let (requests, _kept) = mpsc::channel(1);
-    let deployment = terms.agreement.deployment;
-    let door = Door {
-        deployment,
+    offered_of(terms, enrolment, folder, owner, None).await
+}
+
+/// The door of a server that checks nothing.
+pub fn door_of(terms: &Terms, enrolment: &Arc<Enrolment>, requests: mpsc::Sender<Request>) -> Door {
+    Door {
+        deployment: terms.agreement.deployment,
         offered: tokio::sync::watch::channel(Some(sordino_net::door::Offered::default())).1,
         terms: terms.to_bytes().unwrap().into(),
         body_max: 1 << 16,
@@ -248,7 +301,23 @@ pub async fn offered(
         requests,
         limits: Limits::default(),
         counts: Arc::new(Counts::default()),
-    };
+    }
+}
+
+/// The same, to an agent with this data.
+async fn offered_of(
+    terms: &Terms,
+    enrolment: &Arc<Enrolment>,
+    folder: PathBuf,
+    (epsilon_max, asked): Owner,
+    data: Option<Data>,
+) -> (Result<(), JoinError>, u32) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let identity = Identity::generate().unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (requests, _kept) = mpsc::channel(1);
+    let deployment = terms.agreement.deployment;
+    let door = door_of(terms, enrolment, requests);
     let serving = tokio::spawn(door::serve(
         listener,
         keys::always(&identity).unwrap(),
@@ -276,7 +345,7 @@ pub async fn offered(
         asked,
         delta_max,
         evaluations: None,
-        data: None,
+        data,
         wait,
         give_up: None,
     };

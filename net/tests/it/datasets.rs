@@ -568,3 +568,43 @@ fn what_was_agreed_to_with_an_invitation_that_is_refused_does_not_count() {
         assert!(server.ended().success(), "{}", federation.heard());
     });
 }
+
+/// What holds a thread, here a lock, keeps the site from hearing anything: the end that comes all the
+/// same said nothing.
+#[test]
+fn a_site_that_is_ended_while_it_waits_for_the_count_says_so() {
+    bounded(|| {
+        let federation = campaign("dataset-locked", 2, &[]);
+        let counts = Place::new("dataset-locked-counts");
+        let place = counts.0.join("contributions");
+        Contributions::open(&place, Some("patients"), "another", 0).unwrap();
+        let data = std::fs::read_dir(&place).unwrap().next().unwrap().unwrap();
+        let lock = std::fs::File::create(data.path().join("lock")).unwrap();
+        lock.lock().unwrap();
+        let _server = federation.serve();
+        let invitation = &federation.invite()[0];
+        let more = ["--dataset", "patients", "--log", "json"];
+        let (process, log) = begun(
+            &federation,
+            invitation,
+            &site(&federation, invitation, &counts, &more),
+        );
+        let terms = federation.joining(invitation).folder.join("terms.bin");
+        let start = std::time::Instant::now();
+        while !terms.exists() {
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let id = process.id().to_string();
+        let kill = std::process::Command::new("kill").arg(id).status();
+        assert!(kill.unwrap().success());
+        assert_eq!(process.ended().code(), Some(143));
+        let told = std::fs::read_to_string(&log).unwrap();
+        let last = told.lines().last().expect("it says nothing");
+        assert!(
+            last.contains("\"event\":\"stopped\"") && last.contains("stopped by SIGTERM"),
+            "{told}"
+        );
+    });
+}

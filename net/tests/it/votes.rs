@@ -17,16 +17,21 @@ use sordino_host::ledger::CounterPlace;
 use sordino_net::admission::{Inadmissible, admit};
 use sordino_net::agent::Query;
 use sordino_net::agent::replay::replay;
+use sordino_net::door;
 use sordino_net::enrolment::Enrolment;
 use sordino_net::folder::Folder;
-use sordino_net::join::{JoinError, join};
+use sordino_net::identity::Identity;
+use sordino_net::join::{JoinError, Joined, Joining, join};
+use sordino_net::keys;
 use sordino_net::party::{Served, Voting};
 use sordino_net::serve::{Begin, ServeError, Serving, serve};
 use sordino_net::terms::{Terms, TermsError};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 use super::bodies;
-use super::consents::{OWNED, offered};
-use super::util::{Federation, PATIENCE, Place, bounded, runtime, said, take_part};
+use super::consents::{OWNED, door_of, offered};
+use super::util::{Federation, PATIENCE, Place, bounded, copy, runtime, said, take_part};
 
 const AGENTS: u32 = 4;
 const ROUNDS: u32 = 12;
@@ -168,6 +173,11 @@ fn an_agent_that_dies_with_queries_left_makes_them_without_its_server() {
         assert!(server.ended().success(), "{}", federation.heard());
         hanging.abort();
         assert!(runtime.block_on(hanging).unwrap_err().is_cancelled());
+        for deployment in [0, invitations[0].deployment] {
+            let refused = refused_from_now_on(&federation, joining(0), deployment);
+            let joined = runtime.block_on(refused).unwrap();
+            assert_eq!((joined.observations, joined.given), (2 + ROUNDS, vec![0]));
+        }
         let joined =
             runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining(0))).await });
         let joined = joined.expect("it waits for its server").unwrap();
@@ -177,6 +187,30 @@ fn an_agent_that_dies_with_queries_left_makes_them_without_its_server() {
             joined.chain
         );
     });
+}
+
+/// Takes part from a copy of the agent's folder, where its server knows this deployment alone, and
+/// no agent of it: what it says is 404 or 403. Either was a failure, at every start.
+async fn refused_from_now_on(
+    federation: &Federation,
+    mut joining: Joining,
+    deployment: u64,
+) -> Result<Joined, JoinError> {
+    let copied = joining.folder.with_extension(deployment.to_string());
+    copy(&joining.folder, &copied);
+    let identity = Identity::open(&federation.place.server().join("server.key")).unwrap();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    joining.invitation.address = listener.local_addr().unwrap().to_string();
+    joining.folder = copied;
+    let (requests, _kept) = mpsc::channel(1);
+    let terms = federation.terms(&joining.invitation);
+    let mut door = door_of(&terms, &Arc::new(Enrolment::in_memory()), requests);
+    door.deployment = deployment;
+    let serving = door::serve(listener, keys::always(&identity).unwrap(), door);
+    let serving = tokio::spawn(serving);
+    let joined = take_part(joining).await;
+    serving.abort();
+    joined
 }
 
 /// The promise, by an accountant of the test.

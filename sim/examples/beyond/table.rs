@@ -76,19 +76,10 @@ impl Table {
                 reference = Some(row);
             }
             let (mean, error) = row.mean();
-<<<<<<< HEAD
             let spent =
                 row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
             let paid = Some(spent).filter(|spent| *spent > 0.0);
-            let epsilon = or_dash(paid, |spent| significant(spent, 3));
-=======
-            let spent = row.epsilon();
-            let epsilon = if spent > 0.0 {
-                significant_up(spent, 3)
-            } else {
-                "–".into()
-            };
->>>>>>> 5599e7ef467724e9c99cc334913011c2290ac064
+            let epsilon = or_dash(paid, |spent| significant_up(spent, 3));
             let compared = reference
                 .filter(|other| other.name != row.name)
                 .map(|other| {

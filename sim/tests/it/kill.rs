@@ -1,16 +1,18 @@
 //! `kill -9` at random moments, `--resume`, and the folder is the one of an uninterrupted run or
 //! sweep, byte for byte.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sordino_core::random::Stream;
 
 use crate::util::{SMALL, charges, files, is_ignored, text};
 
 const KILLS: u32 = 20;
+/// How long a process may take to begin, or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
 
@@ -149,6 +151,48 @@ fn who_ends_it_by_a_signal_is_told_how_to_go_on() {
             "{last}"
         );
     }
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// The thread that hears signals wrote to standard error itself. Where that is a full pipe that
+/// nobody reads, the second SIGTERM was never heard, and so was every one after it.
+#[test]
+fn a_run_whose_standard_error_nobody_reads_hears_the_second_signal() {
+    let root = std::env::temp_dir().join(format!("sordino-unread-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&root);
+    let (_unread, full) = std::io::pipe().unwrap();
+    let mut filling = full.try_clone().unwrap();
+    // It never ends: the pipe is full soon.
+    std::thread::spawn(move || filling.write_all(&[b'.'; 1 << 22]));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sordino"))
+        .args(["run", SMALL, "--set", "federation.rounds=10000", "--out"])
+        .arg(&root)
+        .stdout(Stdio::null())
+        .stderr(full)
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !root.exists() {
+        assert!(start.elapsed() < PATIENCE, "it does not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(300));
+        let sent = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+    let start = Instant::now();
+    let ended = loop {
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended.code();
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(ended, Some(143));
     std::fs::remove_dir_all(&root).unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Ctrl-C and SIGTERM: finish the round, write a checkpoint, say how to go on. A second one ends the
 //! program at once.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,15 +14,23 @@ use sordino_experiment::command_line::error::CliError;
 /// Signals belong to the whole program, and so does which of them came.
 static STOP: OnceLock<Arc<Stop>> = OnceLock::new();
 
+/// What follows the first one.
+const TOLD: &str =
+    "interrupted: finishing the round and writing a checkpoint (once more to stop at once)";
+
 /// A flag that the first interrupt sets.
 pub fn flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = flag.clone();
-    let stop = Stop::on_signals_telling(1, move |_| {
+    let stop = Stop::on_signals_telling(move |stop| {
+        if stop.wishes() > 1 {
+            return ControlFlow::Break(stop.exit_code());
+        }
+        // By a thread of its own: a standard error that nobody reads keeps whoever writes to it, and
+        // this thread is to hear the second one.
+        std::thread::spawn(|| log::note(TOLD));
         set.store(true, Ordering::Relaxed);
-        log::note(
-            "interrupted: finishing the round and writing a checkpoint (once more to stop at once)",
-        );
+        ControlFlow::Continue(())
     });
     match stop {
         Ok(stop) => drop(STOP.set(stop)),
