@@ -76,9 +76,7 @@ impl Table {
                 reference = Some(row);
             }
             let (mean, error) = row.mean();
-            let spent =
-                row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
-            let paid = Some(spent).filter(|spent| *spent > 0.0);
+            let paid = Some(row.epsilon()).filter(|spent| *spent > 0.0);
             let epsilon = or_dash(paid, |spent| significant_up(spent, 3));
             let compared = reference
                 .filter(|other| other.name != row.name)
