@@ -27,7 +27,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// ```
     /// use sordino_core::{domain::BoxDomain, optimizer::{self, LogEntry, Optimizer, Settings}};
     /// let domain = BoxDomain::new(&[(0.0, 1.0)])?;
-    /// let storage = || vec![0.0; optimizer::storage_len(1, 20)];
+    /// let storage = || vec![0.0f64; optimizer::storage_len(1, 20)];
     /// let (mut optimizer, mut log) = (Optimizer::new(domain.clone(), Settings::default(), 20, storage())?, vec![]);
     /// for _ in 0..20 {
     ///     let x = optimizer.suggest()?;
