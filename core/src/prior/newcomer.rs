@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::NewcomerError;
-use super::evidence::{Rows, fit};
+use super::evidence::{Fitted, Moments, Rows, fit};
 use super::hypothesis::Hypotheses;
 use super::log::LogEntry;
 use super::public::PublicPrior;
@@ -412,20 +412,79 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         }
         let hypotheses = self.hypotheses;
         let (rows, mut parts, ..) = self.parts();
-        let mut likeliest: Option<(usize, T)> = None;
-        for index in 0..hypotheses.count() {
-            let weight = fit(&rows, hypotheses.get(index), &mut parts).log_weight;
-            if likeliest.is_none_or(|(_, largest)| weight > largest) {
-                likeliest = Some((index, weight));
-            }
-        }
-        let fitted = fit(&rows, hypotheses.get(likeliest?.0), &mut parts);
+        let fitted = likeliest(&hypotheses, &rows, &mut parts);
         let (row, mean) = fitted.best_visited(&rows, &mut parts);
         let unit = rows.unit();
         Some((
             at(rows.asked, row).to_u32() as usize,
             unit.first + unit.range * mean,
         ))
+    }
+
+    /// What is expected of a row of candidates, from `first` on as many as `means` holds, in the
+    /// user's unit: posterior means under the hypothesis of largest weight. Before the first
+    /// observation they are the file's, 0 without one. As values of questions that are under way
+    /// they speak neither for the file nor against it. A suggestion that was begun in slices begins
+    /// again.
+    ///
+    /// **Errors**: [`NewcomerError::Candidate`].
+    ///
+    /// **Cost**: that of weighing all hypotheses, n³/6 multiply-adds each; for each candidate as in
+    /// [`Newcomer::suggest`].
+    ///
+    /// ```
+    /// use sordino_core::prior::{Newcomer, NewcomerError, NewcomerSettings, storage_len};
+    /// let storage = vec![0.0; storage_len(0, 5, 1)];
+    /// let mut search = Newcomer::new(&[0.0, 0.5, 1.0], 1, None, NewcomerSettings::default(), 5, storage)?;
+    /// search.observe(0, 100.0)?;
+    /// search.observe(2, 300.0)?;
+    /// let mut means = [0.0; 3];
+    /// search.predict(0, &mut means)?;
+    /// assert!(means.iter().zip([100.0, 200.0, 300.0]).all(|(mean, value)| (mean - value).abs() < 1.0));
+    /// let refused = search.predict(1, &mut means);
+    /// assert_eq!(refused, Err(NewcomerError::Candidate { index: 3, candidates: 3 }));
+    /// # Ok::<(), NewcomerError>(())
+    /// ```
+    pub fn predict(&mut self, first: usize, means: &mut [T]) -> Result<(), NewcomerError> {
+        let candidates = self.count();
+        let end = first.saturating_add(means.len());
+        if end > candidates {
+            return Err(NewcomerError::Candidate {
+                index: first.max(candidates),
+                candidates,
+            });
+        }
+        if self.rows == 0 {
+            for (candidate, mean) in (first..end).zip(means) {
+                (*mean, _) = self.file_at(candidate);
+            }
+            return Ok(());
+        }
+        if !matches!(self.work, Work::Done(_)) {
+            self.work = Work::None;
+        }
+        let hypotheses = self.hypotheses;
+        let (rows, mut parts, mut block, file) = self.parts();
+        let fitted = likeliest(&hypotheses, &rows, &mut parts);
+        let unit = rows.unit();
+        // Where all values are equal, A is 1.
+        let range = if unit.range > T::ZERO {
+            unit.range
+        } else {
+            T::ONE
+        };
+        for (candidate, mean) in (first..end).zip(means) {
+            let point = rows.candidate(candidate);
+            file.load(candidate, point, rows.len(), &mut parts, &mut block, 0);
+            let said = Moments {
+                mean: at(block.means, 0),
+                variance: at(block.variances, 0),
+            };
+            let shared = file.shared(&block, 0, rows.len());
+            let found = fitted.moments(&rows, point, shared, said, &mut parts);
+            *mean = unit.first + range * found.mean;
+        }
+        Ok(())
     }
 
     /// What the model knows, oldest first: candidate, value, and the file's mean there. One that
@@ -602,6 +661,22 @@ fn moments_of<T: Scalar>(
     }
     prior.whiten(row);
     (prior.mean_at(row), prior.variance_at(row))
+}
+
+/// The hypothesis of largest weight, its numbers in the storage; ties: the first.
+fn likeliest<T: Scalar>(
+    hypotheses: &Hypotheses<T>,
+    rows: &Rows<'_, T>,
+    parts: &mut FitParts<'_, T>,
+) -> Fitted<T> {
+    let mut likeliest = (0, -T::INFINITY);
+    for index in 0..hypotheses.count() {
+        let weight = fit(rows, hypotheses.get(index), parts).log_weight;
+        if index == 0 || weight > likeliest.1 {
+            likeliest = (index, weight);
+        }
+    }
+    fit(rows, hypotheses.get(likeliest.0), parts)
 }
 
 fn check_candidates<T: Scalar>(

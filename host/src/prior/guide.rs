@@ -275,6 +275,23 @@ impl Guide {
         )
     }
 
+    /// What is expected at `points` by a search that knows these values of points (larger is
+    /// better), in their unit: what the file says and they say together. Before the first value it
+    /// is the file's mean. Told of questions under way, it is no evidence of the file.
+    ///
+    /// **Errors**: [`GuideError`].
+    pub fn expected(
+        &self,
+        told: &[(&[f64], f64)],
+        points: &[Vec<f64>],
+    ) -> Result<Vec<f64>, GuideError> {
+        let mut means = vec![0.0; points.len()];
+        self.newcomer(told, (points, None), (0, 1), |search| {
+            search.predict(0, &mut means).map_err(wrong)
+        })?;
+        Ok(means)
+    }
+
     /// The model of a search's own, fitted to these values of points (larger is better), of which
     /// there is at least one.
     ///

@@ -209,40 +209,18 @@ impl Engine {
         pending: &[Vec<f64>],
         failed: &[Vec<f64>],
     ) -> Result<Proposal, SearchError> {
-        let (mut believer, _) = self.with_room(pending.len() + failed.len())?;
-        let worst = self
-            .told
-            .iter()
-            .map(|(_, value)| *value)
-            .fold(f64::INFINITY, f64::min);
-        let worst = if worst.is_finite() { worst } else { 0.0 };
-        let mut known: Vec<Known> = self
+        let told: Vec<Known> = self
             .told
             .iter()
             .map(|(numbers, value)| (numbers.as_slice(), *value))
             .collect();
-        for numbers in failed {
-            believer.fail(&self.unit(numbers))?;
-            known.push((numbers, worst));
-        }
-        for numbers in pending {
-            let unit = self.unit(numbers);
-            let expected = if believer.failed() == believer.len() {
-                0.0
-            } else {
-                believer.predict(&unit)?.0
-            };
-            believer.observe(&unit, expected)?;
-            known.push((numbers, expected));
-        }
-        if let Some(guide) = self
-            .guide
-            .as_ref()
-            .filter(|guide| guide.is_read(known.len()))
-            && guide.is_borne_out(&known)?
+        // Only values that were told speak for the file or against it.
+        let count = told.len() + failed.len() + pending.len();
+        if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(count))
+            && guide.is_borne_out(&told)?
         {
+            let known = self.guided(guide, told, (pending, failed))?;
             let seed = scramble(self.seed);
-            // Values that were told: what is under way says nothing of the file.
             let is_own = self.told.len() >= own_model_from(self.space.searched().count());
             let mut own = is_own.then(|| guide.own_model(&known, seed)).transpose()?;
             let numbers = self.best_fresh(&known, given, guide, |points, moments| {
@@ -253,10 +231,58 @@ impl Engine {
                 is_guided: guide.is_asked(known.len()),
             });
         }
+        let believer = self.believer(pending, failed)?;
         Ok(Proposal {
             numbers: self.alone(believer, given, (pending, failed))?,
             is_guided: false,
         })
+    }
+
+    /// The worst value told.
+    fn worst(&self) -> Option<f64> {
+        let values = self.told.iter().map(|(_, value)| *value);
+        values.reduce(f64::min)
+    }
+
+    /// What a search with a file goes on with: what was told; of questions that failed the worst of
+    /// it, or what was expected of them if that is less; of those under way what is expected from all
+    /// that.
+    fn guided<'a>(
+        &self,
+        guide: &Guide,
+        mut known: Vec<Known<'a>>,
+        (pending, failed): (&'a [Vec<f64>], &'a [Vec<f64>]),
+    ) -> Result<Vec<Known<'a>>, SearchError> {
+        if !failed.is_empty() {
+            let worst = self.worst().unwrap_or(f64::INFINITY);
+            let expected = guide.expected(&known, failed)?;
+            let values = expected.into_iter().map(|expected| expected.min(worst));
+            known.extend(failed.iter().map(Vec::as_slice).zip(values));
+        }
+        if !pending.is_empty() {
+            let expected = guide.expected(&known, pending)?;
+            known.extend(pending.iter().map(Vec::as_slice).zip(expected));
+        }
+        Ok(known)
+    }
+
+    /// The optimizer of a search without a file, told the worst value of what failed and what it
+    /// expects of what is under way.
+    fn believer(&self, pending: &[Vec<f64>], failed: &[Vec<f64>]) -> Result<Inner, SearchError> {
+        let (mut believer, _) = self.with_room(pending.len() + failed.len())?;
+        for numbers in failed {
+            believer.fail(&self.unit(numbers))?;
+        }
+        for numbers in pending {
+            let unit = self.unit(numbers);
+            let expected = if believer.failed() == believer.len() {
+                0.0
+            } else {
+                believer.predict(&unit)?.0
+            };
+            believer.observe(&unit, expected)?;
+        }
+        Ok(believer)
     }
 
     /// The next question of a search without a file, by what it believes of its values.

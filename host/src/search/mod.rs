@@ -10,6 +10,8 @@
 //! believer" of Ginsbourger, Le Riche and Carraro, 2010), so the next question is elsewhere. A
 //! question that failed counts as the worst value so far, by core's
 //! [`Optimizer::fail`](sordino_core::optimizer::Optimizer::fail), and is never part of the history.
+//! Neither speaks against a prior file: what is expected with one is what file and values say
+//! together, and only values that were told put it away.
 //!
 //! ```
 //! use serde_json::json;
