@@ -1,5 +1,5 @@
-//! What messages share: the chain of causes, numbers as people read them, and which name was probably
-//! meant.
+//! What messages share: the chain of causes, numbers and lists as people read them, and which name was
+//! probably meant.
 
 /// An error and its causes in one line, separated by colons. A cause that the line already ends
 /// with is not repeated.
@@ -96,6 +96,15 @@ pub fn significant_down(x: f64, digits: usize) -> String {
             digits,
         ),
         _ => nearest,
+    }
+}
+
+/// The first three of a list, and how many more there are.
+pub fn first_three(names: &[&str], separator: &str) -> String {
+    let shown = names[..names.len().min(3)].join(separator);
+    match names.len().saturating_sub(3) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -1,13 +1,17 @@
 //! Prior files: what others learned of the same parameters.
 
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use sordino_core::privacy::Event;
 use sordino_host::day::Day;
 use sordino_host::ledger::{
     Accounting, CounterPlace, Ledger, Options, Preview, Terms, is_of_ledger,
 };
+use sordino_host::prior::doubts::doubts;
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
@@ -17,7 +21,7 @@ use sordino_host::prior::worth::facts;
 use sordino_host::prior::{LoadError, PriorFile};
 use sordino_host::server::SystemSources;
 use sordino_host::signature::{KeyError, SigningKey};
-use sordino_host::text::chain;
+use sordino_host::text::{chain, plain};
 
 use crate::error::{InputError, RunError, named};
 use crate::search::{GOALS, of_space, space, value};
@@ -215,16 +219,22 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         date.parse::<Day>()
             .map_err(|what| InputError::new_err(format!("date: {what}")))?;
     }
-    py.detach(|| {
-        let (ledger, sources) = ready(
-            &publication,
-            &studies,
-            &terms,
-            &asked.ledger,
-            asked.another_ledger,
-            asked.counter,
-        )
+    let place = Place {
+        path: &asked.ledger,
+        another: asked.another_ledger,
+        counter: asked.counter,
+    };
+    // Before anything is begun: a program that makes errors of warnings pays nothing.
+    py.detach(|| previewed(&publication, &studies, &terms, &place))
         .map_err(|error| InputError::new_err(chain(&error)))?;
+    for doubt in doubts(&publication, &studies) {
+        let doubt = CString::new(plain(&doubt)).map_err(crate::error::failure)?;
+        // That of the line that calls `sordino.publish`.
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &doubt, 2)?;
+    }
+    py.detach(|| {
+        let (ledger, sources) = ready(&publication, &terms, &place)
+            .map_err(|error| InputError::new_err(chain(&error)))?;
         // A key that is missing is made once nothing else is refused.
         let key = match (key, &asked.sign) {
             (None, Some(path)) => Some(SigningKey::open(path).map_err(unsigned)?),
@@ -242,33 +252,58 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
     })
 }
 
-/// Everything that is checked before the first charge: the studies, the ledger with room for all
-/// releases, entropy.
-fn ready(
+/// Where charges are kept.
+struct Place<'a> {
+    path: &'a Path,
+    another: bool,
+    counter: bool,
+}
+
+impl Place<'_> {
+    /// How the ledger is opened for releases with these events.
+    fn options(&self, events: &[Event]) -> Result<Options, PublishError> {
+        let counter = if self.counter {
+            CounterPlace::of_user()?
+        } else {
+            CounterPlace::Nowhere
+        };
+        Ok(Options {
+            counter,
+            another: self.another,
+            next: events[..1].to_vec(),
+        })
+    }
+}
+
+/// The events of a publication's releases.
+fn events(publication: &Publication) -> Result<Vec<Event>, PublishError> {
+    let multipliers = noise_multipliers(publication)?;
+    Ok(multipliers.iter().map(|z| event(*z)).collect())
+}
+
+/// Checks studies and budget, and that a ledger at this place has room for all releases. What is
+/// refused leaves nothing behind.
+fn previewed(
     publication: &Publication,
     studies: &[Study],
     terms: &Terms,
-    ledger: &Path,
-    another: bool,
-    counter: bool,
-) -> Result<(Ledger, SystemSources), PublishError> {
+    place: &Place,
+) -> Result<(), PublishError> {
     check(publication, studies)?;
     let multipliers = noise_multipliers(publication)?;
     check_budget(&multipliers, publication.delta, terms.epsilon_max)?;
-    let events: Vec<_> = multipliers.iter().map(|z| event(*z)).collect();
-    let counter = if counter {
-        CounterPlace::of_user()?
-    } else {
-        CounterPlace::Nowhere
-    };
-    let options = Options {
-        counter,
-        another,
-        next: events[..1].to_vec(),
-    };
-    // What is refused leaves nothing behind.
-    Preview::of(ledger, terms, &options)?.admits(&events)?;
-    let mut ledger = Ledger::open_secret(ledger, terms, &options)?;
+    let events = events(publication)?;
+    Ok(Preview::of(place.path, terms, &place.options(&events)?)?.admits(&events)?)
+}
+
+/// What was previewed, opened: the ledger with room for all releases, entropy.
+fn ready(
+    publication: &Publication,
+    terms: &Terms,
+    place: &Place,
+) -> Result<(Ledger, SystemSources), PublishError> {
+    let events = events(publication)?;
+    let mut ledger = Ledger::open_secret(place.path, terms, &place.options(&events)?)?;
     ledger.admits(&events)?;
     Ok((
         ledger.on(Day::today()),

@@ -15,7 +15,7 @@ use sordino_core::federated::prior::{
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 
-use super::{PriorFileError, refuse};
+use super::{PriorFileError, refuse, unsearchable};
 use crate::server::WithPublic;
 use crate::space::{Encoding, Space};
 
@@ -102,9 +102,7 @@ impl Context {
         trust: Trust,
         points: u32,
     ) -> Result<Self, ContextError> {
-        let core = space
-            .core()
-            .map_err(|error| refuse("space", error, "a space that can be searched"))?;
+        let core = space.core().map_err(unsearchable)?;
         let encoding = Encoding::new(&core);
         let candidates = super::points(space, CANDIDATES)?;
         let dim = encoding.dim();

@@ -145,13 +145,7 @@ impl Label {
     pub fn check(&self) -> Result<(), PriorFileError> {
         Space::new(self.space.parameters().to_vec())
             .and_then(|space| space.core())
-            .map_err(|error| {
-                refuse(
-                    "space",
-                    crate::text::chain(&error),
-                    "a space that can be searched",
-                )
-            })?;
+            .map_err(super::unsearchable)?;
         self.check_texts()?;
         for (what, x) in [
             ("lengthscale", f64::from(self.lengthscale)),

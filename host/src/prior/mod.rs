@@ -22,6 +22,7 @@
 //! |---|---|
 //! | [`label`] | what is written on a file, and what it costs |
 //! | [`publish`] | a file of studies that one party holds |
+//! | [`doubts`] | what speaks against such a file before it is charged |
 //! | [`context`] | what everybody computes alike: candidates, landmarks, a contribution, the posterior of releases |
 //! | [`guide`] | a search that begins with a file |
 //! | [`worth`] | what a file is worth |
@@ -31,6 +32,7 @@
 
 mod bytes;
 pub mod context;
+pub mod doubts;
 mod error;
 pub mod guide;
 pub mod label;
@@ -49,7 +51,8 @@ pub use self::label::Label;
 use self::signed::Signed;
 use crate::files::{FileError, read_bounded, write_atomically};
 use crate::signature::{Fingerprint, KeyError, SigningKey};
-use crate::space::{Encoding, Space};
+use crate::space::{Encoding, Space, SpaceError};
+use crate::text::chain;
 
 /// Files are read up to this length.
 pub const BYTES_MAX: u64 = 64 << 20;
@@ -165,7 +168,7 @@ impl PriorFile {
         let space = self.label.space.core();
         space
             .map(|space| Encoding::new(&space))
-            .map_err(|error| refuse("space", error, "a space that can be searched"))
+            .map_err(unsearchable)
     }
 
     /// Checks label and numbers; a reader's checks.
@@ -273,15 +276,22 @@ impl PriorFile {
     }
 }
 
+/// The refusal of a space that core cannot search: its cause, such as the number of axes.
+fn unsearchable(error: SpaceError) -> PriorFileError {
+    refuse(
+        "space",
+        chain(&error),
+        "1 to 16 parameters, at least one of them searched",
+    )
+}
+
 /// Points that cover a space, without repeats, in its numbers: what every reader of the space
 /// computes alike. All points of a space that has at most `count`; else what the first `count` of a
 /// Sobol' sequence fall on.
 ///
 /// **Errors**: [`PriorFileError`] for a space that cannot be searched.
 pub fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError> {
-    let core = space
-        .core()
-        .map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    let core = space.core().map_err(unsearchable)?;
     if let Some(all) = all_points(&core, count) {
         return Ok(all);
     }

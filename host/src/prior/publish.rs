@@ -17,10 +17,11 @@ use sordino_core::space::Space as CoreSpace;
 
 use super::context::{Context, ContextError, Contributor, Learned};
 use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, SELF_TEST_MAX, check_text, cost};
-use super::{PriorFile, PriorFileError, refuse};
+use super::{PriorFile, PriorFileError, refuse, unsearchable};
 use crate::ledger::{Budgeted, Ledger, LedgerError};
 use crate::server::{HostError, Population, ServerHost, Sources};
 use crate::space::{Goal, Space};
+use crate::text::significant_up;
 
 pub use super::context::CANDIDATES;
 /// The fewest points of a study.
@@ -190,10 +191,7 @@ pub(crate) fn check_simulated(
     ] {
         check_text(what, text.as_deref())?;
     }
-    publication
-        .space
-        .core()
-        .map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    publication.space.core().map_err(unsearchable)?;
     Ok(())
 }
 
@@ -202,10 +200,7 @@ pub(crate) fn check_simulated(
 /// **Errors**: [`PublishError::Refused`], [`PublishError::Study`].
 pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
     check_publication(publication, studies.len())?;
-    let core = publication
-        .space
-        .core()
-        .map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    let core = publication.space.core().map_err(unsearchable)?;
     studies
         .iter()
         .try_for_each(|study| check_study(&core, study))
@@ -277,7 +272,10 @@ pub fn check_budget(
         Some(most) => Err(refuse(
             "max_epsilon",
             most,
-            &format!("at least {epsilon}, what this file costs, or a smaller ε for the file"),
+            &format!(
+                "at least {}, what this file costs, or a smaller ε for the file",
+                significant_up(epsilon, 4)
+            ),
         )
         .into()),
         None => Ok(()),
@@ -413,9 +411,7 @@ impl Prepared {
         let context = &*self.context;
         let multipliers = &self.multipliers[..];
         let space = &self.publication.space;
-        let core = space
-            .core()
-            .map_err(|error| refuse("space", error, "a space that can be searched"))?;
+        let core = space.core().map_err(unsearchable)?;
         let all = enrolled
             .iter()
             .map(|study| match study {

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Write};
 use sordino_host::text::is_unseen;
 
 pub use sordino_host::hex::from_hex;
-pub use sordino_host::text::{chain, significant, significant_down, significant_up};
+pub use sordino_host::text::{chain, first_three, significant, significant_down, significant_up};
 
 /// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise`
 /// and the page say it in these words; a test compares them, and `docs/epsilon.md` names the proof
@@ -53,15 +53,6 @@ impl Display for Quoted<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The first three of a list, and how many more there are.
-pub fn first_three(names: &[&str], separator: &str) -> String {
-    let shown = names[..names.len().min(3)].join(separator);
-    match names.len().saturating_sub(3) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -219,7 +219,7 @@ fn studies_with_the_same_rows_and_days_that_cannot_be_are_told_of() {
     );
     for needed in [
         "1 of 61 studies have the same rows as another: copied and s5",
-        "--date 2999-01-31 is in the future",
+        "date 2999-01-31 is in the future",
     ] {
         assert!(said(&output).contains(needed), "{}", said(&output));
     }

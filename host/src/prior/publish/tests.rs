@@ -359,6 +359,20 @@ fn a_guided_search_is_a_function_of_its_log_and_its_file() {
 }
 
 #[test]
+fn a_space_of_too_many_parameters_is_refused_by_their_number() {
+    let wide: String = (0..20)
+        .map(|axis| format!("[parameters.x{axis}]\nlow = 0\nhigh = 1\n"))
+        .collect();
+    let publication = Publication {
+        space: SpaceFile::parse("s", &wide).unwrap().space,
+        ..publication(2.0)
+    };
+    let refused = check(&publication, &studies(20, 10, true)).unwrap_err();
+    let said = "space is the parameters make no space to search: 20 axes; 1..=16 are admissible";
+    assert!(refused.to_string().starts_with(said), "{refused}");
+}
+
+#[test]
 fn a_file_of_another_search_is_refused_by_what_differs() {
     let file = simulated(&publication(2.0), &studies(20, 10, true)).unwrap();
     let space = |text: &str| SpaceFile::parse("s", text).unwrap().space;

@@ -5,7 +5,6 @@
 //! | `publish` | `publish`: a table of studies becomes a file |
 //! | `arguments` | what is asked of it |
 //! | `studies` | the table |
-//! | `warned` | what a publisher is told before anything is charged |
 //! | `dry` | `publish --dry-run`: what it would cost |
 //! | `file` | the file that is read |
 //! | `label` | `show`, `verify`: what a file says, and whether it is whole |
@@ -25,7 +24,6 @@ mod label;
 mod picture;
 mod publish;
 mod studies;
-mod warned;
 
 /// `sordino prior`.
 #[derive(Debug, Args)]

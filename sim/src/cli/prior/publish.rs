@@ -10,6 +10,7 @@ use sordino_experiment::text::significant_up;
 use sordino_host::day::Day;
 use sordino_host::files::{create, folder_of, read_text};
 use sordino_host::ledger::{Accounting, Terms, is_of_ledger};
+use sordino_host::prior::doubts::doubts;
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{
     Publication, PublishError, check, check_budget, noise_multipliers, publish, with_ledger,
@@ -21,7 +22,7 @@ use sordino_host::space::{BYTES_MAX, Goal, SpaceFile};
 
 pub use super::arguments::Arguments;
 use super::label::{facts, text};
-use super::{dry, studies, warned};
+use super::{dry, studies};
 use crate::cli::ledger::MAX_EPSILON;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::{Format, print, print_json};
@@ -58,7 +59,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let ledger = &arguments.ledger;
     // All of them, so that no release is paid for whose file cannot be finished.
     let preview = ledger.preview(&terms, &events, &events[..1], NOTHING)?;
-    warned::before(arguments, &studies);
+    doubts(&publication, &studies)
+        .iter()
+        .for_each(|told| note(told));
     // How many evaluations there are is not public.
     note(&format!("{} studies", studies.len()));
     if arguments.dry_run {
