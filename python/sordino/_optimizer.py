@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, Union, overload
 
 import numpy as np
 
 from . import _native
 from ._prior import Prior, loaded
-from ._space import Space, as_json
+from ._space import Space, as_json, as_points
 
 Point = Dict[str, Any]
 Path = Union[str, "os.PathLike[str]"]
@@ -127,8 +128,9 @@ class Optimizer:
         return self._native.facts()[3]
 
     def predict(self, points: Sequence[Mapping[str, Any]]) -> Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
-        """Mean and standard deviation of the function at these points, in the unit of its values."""
-        mean, std = self._native.predict([as_json(point) for point in points])
+        """Mean and standard deviation of the function at these points, dicts or the rows of a DataFrame, in the unit of its
+        values."""
+        mean, std = self._native.predict(as_points(points))
         return np.array(mean, dtype=np.float64), np.array(std, dtype=np.float64)
 
     def save(self, path: Path) -> None:
@@ -143,7 +145,7 @@ class Optimizer:
     @classmethod
     def load(cls, path: Path, prior: Union[Prior, Path, None] = None) -> "Optimizer":
         """The optimizer that was saved, or the `search.jsonl` of `sordino optimize`: its next questions are the same. One that
-        began with a prior needs it again."""
+        began with a prior needs it again. Half a line at the end, of a process that was killed, is left out."""
         with open(path, encoding="utf-8") as file:
             return cls._of(file.read(), loaded(prior))
 
@@ -193,16 +195,32 @@ def minimize(
     n: int,
     callback: Optional[Callable[[Optimizer, Point, float], Any]] = None,
     seed: int = 0,
+    *,
+    goal: str = "minimize",
+    prior: Union[Prior, Path, None] = None,
+    catch: Union[Type[BaseException], Tuple[Type[BaseException], ...]] = (),
 ) -> Optimizer:
-    """Asks `function` for its value at `n` points, one after another, and returns the optimizer, whose `best` has the least.
+    """Asks `function` for its value at `n` points, one after another, and returns the optimizer, whose `best` has the least, or
+    with `goal="maximize"` the largest. `prior` is that of `Optimizer`.
 
-    `callback(optimizer, point, value)` is called after each; if it returns True, that was the last. An exception of the
-    function comes back as it is.
+    `callback(optimizer, point, value)` is called after each value; if it returns True, that was the last. A value that is not
+    finite is a failure, as is an exception of a type in `catch`: the point counts among the `n` and is not asked again. Any other
+    exception comes back as it is, with the optimizer, all that was told and the point under way in its attribute `optimizer`.
     """
-    optimizer = Optimizer(space, goal="minimize", seed=seed)
+    optimizer = Optimizer(space, goal=goal, seed=seed, prior=prior)
     for _ in range(n):
         point = optimizer.ask()
-        value = float(function(point))
+        try:
+            value = float(function(dict(point)))
+        except catch:
+            optimizer.fail(point)
+            continue
+        except BaseException as error:
+            error.optimizer = optimizer  # type: ignore[attr-defined]
+            raise
+        if not math.isfinite(value):
+            optimizer.fail(point)
+            continue
         optimizer.tell(point, value)
         if callback is not None and callback(optimizer, point, value) is True:
             break

@@ -10,9 +10,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _native
-from ._space import Space, as_json
+from ._space import Space, as_json, as_points, is_frame
 
 Path = Union[str, "os.PathLike[str]"]
+# A DataFrame is duck-typed: pandas is optional.
+Points = Union[Sequence[Mapping[str, Any]], Any]
+Pairs = List[Tuple[str, float]]
 
 
 class Prior:
@@ -64,14 +67,15 @@ class Prior:
         parameters, goal, _ = self._native.searched()
         return Space._of(parameters, goal)
 
-    def _believed(self, points: Sequence[Mapping[str, Any]]) -> Tuple[List[float], List[float]]:
-        return self._native.believed([as_json(point) for point in points])
+    def _believed(self, points: Points) -> Tuple[List[float], List[float]]:
+        return self._native.believed(as_points(points))
 
-    def mean(self, points: Sequence[Mapping[str, Any]]) -> "np.ndarray[Any, Any]":
-        """What is in common, at these points; with the sign of your values: where smaller is better, small is good."""
+    def mean(self, points: Points) -> "np.ndarray[Any, Any]":
+        """What is in common, at these points, dicts or the rows of a DataFrame; with the sign of your values: where smaller is
+        better, small is good."""
         return np.array(self._believed(points)[0], dtype=np.float64)
 
-    def std(self, points: Sequence[Mapping[str, Any]]) -> "np.ndarray[Any, Any]":
+    def std(self, points: Points) -> "np.ndarray[Any, Any]":
         """How uncertain the file is of that."""
         return np.array(self._believed(points)[1], dtype=np.float64)
 
@@ -91,8 +95,53 @@ def loaded(prior: Union[Prior, Path, None]) -> Optional[Prior]:
     return prior if prior is None or isinstance(prior, Prior) else Prior.load(prior)
 
 
+_STUDIES = (
+    "a dict with a list of (point, value) pairs or a DataFrame with a column `value` for each study, or one DataFrame with the "
+    "columns `study` and `value`"
+)
+
+
+def _rows(name: str, table: Any) -> List[Tuple[Dict[str, Any], Any]]:
+    """The points of a study's DataFrame and their values."""
+    if "value" not in table.columns:
+        raise _native.InputError(f"study {name}: no column `value`; admissible: {_STUDIES}")
+    rows = table.drop(columns=[column for column in ("study", "value") if column in table.columns])
+    return list(zip(rows.to_dict("records"), table["value"].tolist()))
+
+
+def _study(name: str, values: Any) -> Pairs:
+    """A study as the native half takes it; a refusal names it."""
+    found: Pairs = []
+    for pair in _rows(name, values) if is_frame(values) else values:
+        try:
+            point, value = pair
+            number = float(value)
+        except (TypeError, ValueError):
+            raise _native.InputError(
+                f"study {name}: {pair!r} is no pair of a point and its value; admissible for `studies`: {_STUDIES}"
+            ) from None
+        try:
+            found.append((as_json(point), number))
+        except _native.InputError as error:
+            raise _native.InputError(f"study {name}: {error}") from None
+    return found
+
+
+def _listed(studies: Any) -> List[Tuple[str, Pairs]]:
+    """The studies, one after another."""
+    if is_frame(studies):
+        if "study" not in studies.columns:
+            raise _native.InputError(f"no column `study`; admissible: {_STUDIES}")
+        if studies["study"].isna().any():
+            raise _native.InputError("`study` has no value in a row; admissible: the name of a study in each")
+        studies = dict(iter(studies.groupby("study", sort=False, observed=True)))
+    if not isinstance(studies, Mapping):
+        raise _native.InputError(f"studies is a {type(studies).__name__}; admissible: {_STUDIES}")
+    return [(str(name), _study(str(name), values)) for name, values in studies.items()]
+
+
 def publish(
-    studies: Mapping[str, Sequence[Tuple[Mapping[str, Any], float]]],
+    studies: Union[Mapping[str, Any], Any],
     space: Space,
     epsilon: float,
     delta: float = 1e-5,
@@ -114,7 +163,8 @@ def publish(
 
     Parameters
     ----------
-    studies: for each study its points and values, three or more; a study is one contributor
+    studies: for each study its points and values, three or more; a study is one contributor. A dict with a list of (point,
+        value) pairs or a DataFrame with a column `value` for each, or one DataFrame with the columns `study` and `value`
     space: what was searched; written without looking at the studies
     epsilon: whatever an observer looks for is at most e^ε times as likely, plus δ, where a study is used as where it counts as
         nothing, and the other way round
@@ -127,11 +177,19 @@ def publish(
     by, note, date: words for the label
     sign: file of a key (P-256, PKCS #8) that signs; it is made if it is not there. `label["signed_by"]` is its fingerprint
 
+    Warns
+    -----
+    UserWarning: before anything is charged, of what `sordino prior publish` says: few studies for this ε, studies that say
+        nothing, the same rows under two names. A program that makes errors of warnings pays nothing
+
     Raises
     ------
     InputError: before anything is charged
     RunError: afterwards; charges stay
     """
+    if not isinstance(space, Space):
+        raise _native.InputError(f"space is a {type(space).__name__}; admissible: a sordino.Space, as in publish(studies, space, …)")
+    listed = _listed(studies)
     chosen = goal or space.goal
     if chosen is None:
         raise _native.InputError('goal is missing; admissible: "minimize", "maximize"')
@@ -153,7 +211,4 @@ def publish(
         date=date,
         sign=None if sign is None else os.fspath(sign),
     )
-    listed = [
-        (str(name), [(as_json(point), float(value)) for point, value in values]) for name, values in studies.items()
-    ]
     return Prior._of(_native.publish_prior(listed, asked))

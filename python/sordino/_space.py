@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -49,10 +50,28 @@ def as_json(point: Any) -> str:
     """A point as JSON."""
     if not isinstance(point, Mapping):
         raise _native.InputError(f"{point!r} is no point; admissible: a dict with a value for each parameter")
+    values = {str(name): plain(value) for name, value in point.items()}
+    for name, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _native.InputError(f"`{name}` is {value}; admissible: a finite number or one of its choices")
     try:
-        return json.dumps({str(name): plain(value) for name, value in point.items()})
+        return json.dumps(values)
     except TypeError as error:
         raise _native.InputError(f"{point!r} is no point: {error}") from error
+
+
+def is_frame(table: Any) -> bool:
+    """Whether it is a DataFrame of pandas, which need not be there."""
+    return all(hasattr(table, name) for name in ("columns", "groupby", "to_dict"))
+
+
+def as_points(points: Any) -> List[str]:
+    """A list of points as JSON: of dicts, or the rows of a DataFrame."""
+    if is_frame(points):
+        points = points.to_dict("records")
+    if isinstance(points, Mapping):
+        raise _native.InputError(f"{points!r} is one point; admissible: a list of points, [point], or a DataFrame with a row for each")
+    return [as_json(point) for point in points]
 
 
 class Space:

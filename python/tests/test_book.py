@@ -40,12 +40,43 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 def test_the_chapter_ends_with_a_search_that_began_with_the_file(tmp_path, capsys):
-    names = played(BOOK / "data-scientist.md", 4, {})
+    pandas = pytest.importorskip("pandas")
+    names = played(BOOK / "data-scientist.md", 5, {})
     assert (tmp_path / "demo.safetensors").is_file() and (tmp_path / "sordino-ledger.jsonl").is_file()
     # What the chapter says of the label, and what the file is for.
     label = names["label"]
     assert abs(label["epsilon"] - 1) < 1e-6 and label["replace_epsilon"] > 2 and label["contributors"] == 60
     assert names["begun"] < names["alone"], capsys.readouterr().out
+    # Every form of the studies is the same to `publish`, and Optuna's trials are one.
+    forms = [sordino._prior._listed(names[form]) for form in ("studies", "table", "frames")]
+    assert forms[0] == forms[1] and sorted(forms[0]) == sorted(forms[2])
+    trials = pandas.DataFrame(
+        {"number": [0, 1], "value": [0.5, None], "params_rate": [0.1, 0.2], "params_depth": [3, 4], "state": ["COMPLETE", "FAIL"]}
+    )
+    assert names["of_optuna"]("s", trials).to_dict("records") == [{"rate": 0.1, "depth": 3, "study": "s", "value": 0.5}]
+
+
+def test_the_chapter_is_the_same_in_a_shell(tmp_path, sordino_program):
+    """The space of the file is that of Python, and the commands run as they stand."""
+    names = {}
+    for block in blocks(BOOK / "data-scientist.md", 5)[:2]:
+        # The studies, and not yet their file.
+        exec(compile(block.split("prior = sordino.publish")[0], "data-scientist.md", "exec"), names)  # noqa: S102
+    page = (BOOK / "data-scientist.md").read_text(encoding="utf-8").split("## The same in a shell")[1]
+    toml, csv, shell = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL)[1] for kind in ("toml", "text", "sh"))
+    (tmp_path / "space.toml").write_text(toml)
+    assert sorted(sordino.Space.from_toml("space.toml").names) == sorted(names["space"].names)
+    header = csv.splitlines()[0].split(",")
+    rows = [[study, *x.values(), value] for study, pairs in names["studies"].items() for x, value in pairs]
+    (tmp_path / "studies.csv").write_text("\n".join(",".join(map(str, row)) for row in [header, *rows]) + "\n")
+    assert header == ["study", *names["space"].names, "value"]
+    train = "import os\nprint((float(os.environ['SORDINO_RATE']) - 0.01) ** 2 + int(os.environ['SORDINO_DEPTH']))\n"
+    (tmp_path / "train.py").write_text(train)
+    program = Path(os.environ.get("SORDINO", ROOT / "target" / "debug" / "sordino"))
+    path = os.pathsep.join([os.fspath(program.parent), os.fspath(Path(sys.executable).parent), os.environ["PATH"]])
+    lines = shell.replace("--evaluations 30", "--evaluations 3")
+    done = subprocess.run(["sh", "-e"], input=lines, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and (tmp_path / "wards.safetensors").is_file(), done.stderr
 
 
 def test_the_readme_of_the_module(tmp_path):

@@ -254,3 +254,46 @@ def test_the_sampler_for_optuna_is_short_and_finds_the_best():
     assert done.returncode == 0, done.stderr
     best = json.loads(done.stdout.splitlines()[-1])
     assert best["value"] < 0.3 and best["params"]["kind"] == "sgd"
+
+
+def test_minimize_keeps_what_it_learned_and_takes_goal_and_failures():
+    def fifth(point):
+        calls.append(point)
+        if len(calls) == 5:
+            raise KeyError("the fifth")
+        return math.nan if len(calls) == 2 else loss(point)
+
+    calls = []
+    with pytest.raises(KeyError) as caught:
+        sordino.minimize(fifth, SPACE, 8)
+    kept = caught.value.optimizer
+    assert (len(kept), kept.failed, kept.pending) == (3, 1, [calls[4]])
+    assert kept.best[1] == min(loss(calls[place]) for place in (0, 2, 3))
+    calls = []
+    caught = sordino.minimize(fifth, SPACE, 8, catch=KeyError)
+    assert (len(caught), caught.failed, caught.pending) == (6, 2, [])
+    largest = sordino.minimize(lambda point: -loss(point), SPACE, 20, goal="maximize")
+    assert largest.goal == "maximize" and largest.best[1] == max(row["value"] for row in largest.history()) > -0.5
+
+
+def test_half_a_line_of_a_killed_process_is_left_out(tmp_path):
+    path = tmp_path / "search.jsonl"
+    optimizer = told(sordino.Optimizer(SPACE), 5)
+    optimizer.save(path)
+    whole = path.read_text()
+    path.write_text(whole[:-10])
+    loaded = sordino.Optimizer.load(path)
+    assert len(loaded) == 4 and len(loaded.pending) == 1
+    # Half a line between others is no crash.
+    path.write_text(whole[:-10] + "\n" + whole.splitlines()[-1] + "\n")
+    with pytest.raises(sordino.InputError, match="line 11 of the stored search"):
+        sordino.Optimizer.load(path)
+
+
+def test_a_missing_number_is_refused_by_its_name():
+    optimizer = sordino.Optimizer(SPACE)
+    point = {**optimizer.ask(), "rate": math.nan}
+    with pytest.raises(sordino.InputError, match="^`rate` is nan; admissible: a finite number"):
+        optimizer.tell(point, 1.0)
+    with pytest.raises(sordino.InputError, match="is one point; admissible: a list of points"):
+        optimizer.predict(optimizer.pending[0])

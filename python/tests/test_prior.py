@@ -3,7 +3,9 @@
 import importlib.util
 import pathlib
 import pickle
+import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -186,3 +188,60 @@ def test_the_file_is_what_others_read(prior, tmp_path):
     tensors = safetensors.load_file(path)
     assert sorted(tensors) == ["covariance", "landmarks", "weights"]
     assert tensors["landmarks"].shape[1] == 4
+
+
+def asked(folder, **more):
+    return dict(dataset="t", max_epsilon=3, goal="minimize", ledger=folder / "ledger.jsonl", counter=False, **more)
+
+
+def test_what_the_command_line_says_before_a_charge_is_a_warning(tmp_path):
+    table = studies(40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sordino.publish(table, SPACE, 1.0, 1e-4, **asked(tmp_path))
+        # An error of a warning comes before the charge.
+        spent = (tmp_path / "ledger.jsonl").read_bytes()
+        with pytest.raises(UserWarning, match="1 of 41 studies have the same rows as another: again and study 0"):
+            sordino.publish({**table, "again": table["study 0"]}, SPACE, 1.0, 1e-4, **asked(tmp_path))
+        assert (tmp_path / "ledger.jsonl").read_bytes() == spent
+        new = tmp_path / "new"
+        new.mkdir()
+        with pytest.raises(UserWarning, match="such a file is seldom worth anything"):
+            sordino.publish(studies(5), SPACE, 1.0, 1e-4, **asked(new))
+        assert not any(new.iterdir())
+    flat = {name: [(point, 1.0) for point, _ in values] for name, values in table.items()}
+    with pytest.warns(UserWarning, match="40 of 40 studies have one value only") as told:
+        sordino.publish(flat, SPACE, 0.9, 1e-4, **asked(tmp_path))
+    assert all(warning.filename == __file__ for warning in told)
+
+
+def test_frames_are_studies_and_points(tmp_path, prior, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    table = studies(30)
+    given = []
+    monkeypatch.setattr(sordino._prior._native, "publish_prior", lambda listed, _: given.append(listed))
+    rows = [{"study": name, **point, "value": value} for name, values in table.items() for point, value in values]
+    frame = pandas.DataFrame(rows)
+    forms = [table, frame, dict(tuple(frame.groupby("study", sort=False))), {n: frame[frame["study"] == n] for n in table}]
+    monkeypatch.setattr(sordino.Prior, "_of", lambda native: native)
+    for form in forms:
+        sordino.publish(form, SPACE, 1.0, **asked(tmp_path))
+    assert len(given) == 4 and all(listed == given[0] for listed in given)
+    monkeypatch.undo()
+    points = frame[["rate", "kind"]].head(3)
+    assert (prior.mean(points) == prior.mean([point for point, _ in table["study 0"][:3]])).all()
+    for wrong, said in [
+        (frame.drop(columns="study"), "no column `study`; admissible: a dict with"),
+        (frame.assign(study=[None, *frame["study"][1:]]), "`study` has no value in a row"),
+        ({"a": frame.drop(columns="value")}, "study a: no column `value`"),
+        (frame.assign(rate=[np.nan, *frame["rate"][1:]]), "study study 0: `rate` is nan; admissible"),
+        ([("a", [])], "studies is a list; admissible: a dict with"),
+        ({"a": [{"rate": 1}]}, "study a: {'rate': 1} is no pair of a point and its value"),
+        ({"a": [({"rate": 1, "kind": "a"}, None)]}, "is no pair of a point and its value"),
+    ]:
+        with pytest.raises(sordino.InputError, match=re.escape(said)):
+            sordino.publish(wrong, SPACE, 1.0, **asked(tmp_path))
+    with pytest.raises(sordino.InputError, match="space is a dict; admissible: a sordino.Space"):
+        sordino.publish(SPACE, table, 1.0, **asked(tmp_path))
+    with pytest.raises(sordino.InputError, match=r"is one point; admissible: a list of points, \[point\]"):
+        prior.mean({"rate": 0.1, "kind": "a"})

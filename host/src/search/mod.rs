@@ -372,7 +372,14 @@ impl Search {
         Self::head_line(&self.head) + &self.events.iter().map(Self::line).collect::<String>()
     }
 
-    /// The search of such a text. What happened is taken as it stands; nothing is asked again.
+    /// A stored search up to its last whole line: half a line at the end is of a process that was
+    /// killed while it wrote.
+    pub fn whole_lines(text: &str) -> &str {
+        &text[..text.rfind('\n').map_or(0, |last| last + 1)]
+    }
+
+    /// The search of such a text, up to its last whole line. What happened is taken as it stands;
+    /// nothing is asked again.
     ///
     /// **Errors**: [`SearchError::Stored`] with the line; a head that makes no search.
     pub fn parse(text: &str) -> Result<Self, SearchError> {
@@ -388,10 +395,10 @@ impl Search {
     }
 
     fn read(text: &str, file: Option<&PriorFile>) -> Result<Self, SearchError> {
-        let mut lines = text.lines().enumerate();
+        let mut lines = Self::whole_lines(text).lines().enumerate();
         let (_, first) = lines
             .next()
-            .ok_or_else(|| SearchError::stored(0, "it is empty"))?;
+            .ok_or_else(|| SearchError::stored(0, "it has no whole line"))?;
         let head: Head = serde_json::from_str(first)
             .map_err(|error| SearchError::stored(0, error.to_string()))?;
         if head.form != FORM {

@@ -205,11 +205,17 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         Err(SearchError::NotAsked { .. })
     ));
     assert_eq!(search.to_text(), before);
+    // Half a line at the end is no event, whole as it may look.
+    for cut in [1, 10] {
+        let half = Search::parse(&before[..before.len() - cut]).unwrap();
+        assert_eq!(half.events(), &search.events()[..search.events().len() - 1]);
+    }
     // A point that was not asked may be told all the same.
     search.tell(&other, 1.0).unwrap();
     assert_eq!((search.len(), search.pending().len()), (1, 1));
     for (wrong, line) in [
         (String::new(), 1),
+        (before.lines().next().unwrap().to_owned(), 1),
         (before.replace("search 1", "search 9"), 1),
         (before.replacen("asked", "axed", 1), 2),
         (

@@ -153,7 +153,7 @@ fn whole_lines(path: &Path) -> Result<String, CliError> {
     let mut text = read_to_string_bounded(path, STORE_MAX.max(BYTES_MAX)).map_err(|error| {
         CliError::input(format!("{}: {error}; nothing was run", path.display()))
     })?;
-    text.truncate(text.rfind('\n').map_or(0, |last| last + 1));
+    text.truncate(Search::whole_lines(&text).len());
     Ok(text)
 }
 
