@@ -225,7 +225,7 @@ fn header(bytes: &[u8]) -> Result<(Map<String, Value>, &[u8]), PriorFileError> {
     if rest.first().is_some_and(|byte| *byte != b'{') {
         return Err(refuse(
             "the file",
-            "no header",
+            "another one",
             "a prior file, as `sordino prior publish` writes it",
         ));
     }

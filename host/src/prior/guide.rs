@@ -9,7 +9,7 @@ use sordino_core::prior::{
 };
 
 use super::{PriorFile, PriorFileError, refuse};
-use crate::space::{Encoding, Goal, Parameter, Space};
+use crate::space::{Encoding, Goal, Parameter, Space, Values};
 
 /// Candidates that are looked at together.
 const WIDTH: usize = 64;
@@ -19,7 +19,8 @@ const WIDTH: usize = 64;
 pub enum GuideError {
     /// It is of another search.
     #[error(
-        "the file is of another search: {what} of the file is {admissible}, of this search {found}"
+        "the prior file is of another search: {what} of the file is {admissible}, of this search {found}; a search with a file has its \
+         goal and exactly its parameters, as its label lists them (`sordino prior show`)"
     )]
     Other {
         /// What differs between the two.
@@ -343,6 +344,16 @@ fn other<T>(what: &str, found: String, admissible: String) -> Result<T, GuideErr
     })
 }
 
+/// What values a parameter has, in words that differ where the values do.
+fn shown(values: &Values) -> String {
+    let more = match values {
+        Values::Number { log: true, .. } => " on a logarithmic scale",
+        Values::Choices { ordered: true, .. } => ", in this order",
+        _ => "",
+    };
+    values.admissible() + more
+}
+
 /// The names of parameters, with commas between them.
 fn names(parameters: &[Parameter]) -> String {
     parameters
@@ -386,8 +397,8 @@ fn order(file: &PriorFile, space: &Space, goal: Goal) -> Result<Vec<usize>, Guid
         if own.values != parameter.values {
             return other(
                 &parameter.name,
-                serde_json::to_string(&own.values).unwrap_or_default(),
-                serde_json::to_string(&parameter.values).unwrap_or_default(),
+                shown(&own.values),
+                shown(&parameter.values),
             );
         }
         order.push(place);

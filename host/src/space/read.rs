@@ -152,15 +152,23 @@ fn only(table: &Table, path: &[&str], known: &[&'static str]) -> Result<(), Refu
     match table.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => {
-            let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
-            refuse(
-                &path,
-                format!(
-                    "no such key{}; {}",
-                    did_you_mean(key, known),
-                    known.join(", ")
-                ),
-            )
+            let hint = match key.as_str() {
+                key if !path.is_empty() && KEYS.contains(&key) => {
+                    "; it stands above the first section [parameters.NAME]".to_owned()
+                }
+                // As Python's `real` has it.
+                "log" if known.contains(&"scale") => "; a logarithm is scale = \"log\"".to_owned(),
+                key => did_you_mean(key, known),
+            };
+            let path: Vec<String> = (path.iter().copied().chain([key.as_str()]))
+                .map(str::to_owned)
+                .collect();
+            let what = format!(
+                "`{}`: no such key{hint}; admissible: {}",
+                path.join("."),
+                known.join(", ")
+            );
+            Err(Refused { path, what })
         }
     }
 }
@@ -418,7 +426,7 @@ mod tests {
             ("x", "s:1:2: not valid TOML"),
             (
                 "gaol = \"minimize\"\n[parameters.a]\nlow=0\nhigh=1",
-                "s:1:1: `gaol`: admissible: no such key; did you mean `goal`?",
+                "s:1:1: `gaol`: no such key; did you mean `goal`?; admissible: goal, value, ",
             ),
             (
                 "goal = \"minimise\"\n[parameters.a]\nlow=0\nhigh=1",
@@ -430,7 +438,15 @@ mod tests {
             ),
             (
                 "[parameters.a]\nlow = 0\nhihg = 1",
-                "s:3:1: `parameters.a.hihg`: admissible: no such key; did you mean `high`?",
+                "s:3:1: `parameters.a.hihg`: no such key; did you mean `high`?; admissible: low, high, ",
+            ),
+            (
+                "[parameters.a]\nlow = 0\nhigh = 1\ngoal = \"minimize\"",
+                "s:4:1: `parameters.a.goal`: no such key; it stands above the first section [parameters.NAME]",
+            ),
+            (
+                "[parameters.a]\nlow = 1\nhigh = 2\nlog = true",
+                "s:4:1: `parameters.a.log`: no such key; a logarithm is scale = \"log\"; admissible",
             ),
             (
                 "[parameters.a]\nlow = 0\n  high = 0",

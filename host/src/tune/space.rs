@@ -256,7 +256,7 @@ mod tests {
     fn refusals_name_key_and_range() {
         for (text, expected) in [
             ("x", "not valid TOML"),
-            ("a = 1", "`a`: admissible: no such key"),
+            ("a = 1", "`a`: no such key"),
             ("seed = 1", "`parameters`"),
             (
                 "design = \"cube\"\n[parameters.a]\nlow=0\nhigh=1",

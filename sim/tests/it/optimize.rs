@@ -538,7 +538,9 @@ fn what_is_given_is_in_every_question_and_what_does_not_fit_is_refused() {
         &with("echo 1", &["--evaluations", "3", "--out", "new"]),
     );
     assert!(
-        message.contains("space.toml:6:1: `parameters.rate.scael`: admissible: no such key; did you mean `scale`?"),
+        message.contains(
+            "space.toml:6:1: `parameters.rate.scael`: no such key; did you mean `scale`?"
+        ),
         "{message}"
     );
     assert!(!folder.join("new").exists());

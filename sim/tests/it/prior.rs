@@ -353,6 +353,10 @@ fn what_protects_nobody_and_what_is_no_file_is_refused() {
             "number of studies is 1; admissible: 2 to 16777216",
         ),
         (
+            ["--from", "twice.csv"],
+            "twice.csv:1: column `value` is there twice; admissible: each once",
+        ),
+        (
             ["--from", "short.csv"],
             "study t: 2 points; admissible: 3 to 2000",
         ),
@@ -373,6 +377,11 @@ fn what_protects_nobody_and_what_is_no_file_is_refused() {
         )
         .unwrap();
         std::fs::write(folder.join("one.csv"), one).unwrap();
+        let twice: String = read(&folder, "studies.csv")
+            .lines()
+            .map(|line| format!("{line},{}\n", &line[line.rfind(',').unwrap() + 1..]))
+            .collect();
+        std::fs::write(folder.join("twice.csv"), twice).unwrap();
         let mut words = publish(&["p.safetensors"]);
         let place = words.iter().position(|word| *word == change[0]).unwrap();
         words[place + 1] = change[1];
@@ -409,7 +418,10 @@ fn what_protects_nobody_and_what_is_no_file_is_refused() {
     ];
     let message = refused(&folder, 2, &words);
     assert!(
-        message.contains("the file is of another search: rate"),
+        message.contains(
+            "the prior file is of another search: rate of the file is a number from 0.0001 to 1 on a logarithmic scale, of this search a \
+             number from 0.00001 to 1 on a logarithmic scale; a search with a file has its goal and exactly its parameters"
+        ),
         "{message}"
     );
 }

@@ -373,6 +373,7 @@ impl Course<'_> {
         }
         let failed = match self.search.failed() {
             0 => String::new(),
+            1 => ", 1 question failed".to_owned(),
             count => format!(", {count} questions failed"),
         };
         let count = self.search.len();

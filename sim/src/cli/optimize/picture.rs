@@ -73,6 +73,7 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
     };
     let failed = match search.failed() {
         0 => String::new(),
+        1 => "; 1 question failed and is not shown".to_owned(),
         count => format!("; {count} questions failed and are not shown"),
     };
     let began = search

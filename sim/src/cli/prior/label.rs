@@ -282,10 +282,20 @@ fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
             } else {
                 "; a search weighs it by its own first values"
             };
+            let accident = accident(file.label.self_test);
             format!(
-                "saves {saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}){read}"
+                "saves {saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}{accident}){read}"
             )
         }
+    }
+}
+
+/// What a self-test that is trusted by little may be: `docs/prior-files.md` counts files of noise.
+fn accident(self_test: f64) -> &'static str {
+    if (1.0..3.0).contains(&self_test) {
+        ", as one file of noise in ten has by accident"
+    } else {
+        ""
     }
 }
 
@@ -300,4 +310,16 @@ fn shown(parameter: &Parameter) -> String {
         parameter.name,
         parameter.values.admissible()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_self_test_that_noise_may_have_is_told_of() {
+        for (self_test, is_told) in [(0.9, false), (1.0, true), (2.9, true), (3.0, false)] {
+            assert_eq!(!accident(self_test).is_empty(), is_told, "{self_test}");
+        }
+    }
 }

@@ -49,6 +49,13 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         let what = format!(":1: unknown column `{name}`{hint}; admissible: {admissible}");
         return Err(refused(path, &what));
     }
+    let columns: Vec<&str> = header.iter().collect();
+    if let Some((_, twice)) =
+        (columns.iter().enumerate()).find(|(i, name)| columns[..*i].contains(name))
+    {
+        let what = format!(":1: column `{twice}` is there twice; admissible: each once");
+        return Err(refused(path, &what));
+    }
     let of_study = place(path, &header, &names, "study")?;
     let of_value = place(path, &header, &names, "value")?;
     let of_parameters = space
