@@ -259,9 +259,16 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         worst = worst.max((found - expected).abs() / (1.0 + expected.abs()))
     };
     let mut weights = [0.0; 2];
+    let mut predicted = [0.0; 9];
+    search.predict(0, &mut predicted).unwrap();
+    // Of the hypothesis of largest weight, of which there may be several.
+    let mut likeliest: Vec<(f64, f64)> = Vec::new();
     for (index, hypothesis) in list.iter().enumerate() {
         let (scale, log_weight, moments) = naive(naive_file.as_ref(), &candidates, log, hypothesis);
         weights[usize::from(hypothesis.1 > 0.0)] += log_weight.exp();
+        let means = moments.iter().zip(predicted);
+        let away = means.map(|((mean, _), found)| (found - mean).abs() / (1.0 + mean.abs()));
+        likeliest.push((log_weight, away.fold(0.0, f64::max)));
         let own = search.hypotheses.get(index);
         let (rows, mut parts, block, _) = search.parts();
         let fitted = fit(&rows, own, &mut parts);
@@ -297,6 +304,15 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
             compare(range * range * found.variance, variance);
         }
     }
+    let largest = likeliest.iter().map(|(weight, _)| *weight);
+    let largest = largest.fold(f64::NEG_INFINITY, f64::max);
+    let away = likeliest
+        .iter()
+        .filter(|(weight, _)| *weight > largest - 1e-9);
+    compare(
+        away.map(|(_, away)| *away).fold(f64::INFINITY, f64::min),
+        0.0,
+    );
     let read = self_test.is_some_and(|b| b >= -1.0);
     compare(
         search.trust(),
@@ -324,6 +340,23 @@ fn moments_scale_and_weights_are_those_of_the_equations() {
         assert!(worst(dim, Some(4.0), &[(0, 3.1), (4, 1.9), (0, 3.3), (0, 2.8)]) < 1e-9);
         assert!(worst(dim, Some(4.0), &[(0, 7.0), (4, 7.0), (6, 7.0)]) < 1e-9);
     }
+}
+
+#[test]
+fn before_the_first_value_the_file_is_what_is_expected() {
+    let candidates = points(9, 2);
+    let file = four(2, 4.0);
+    let naive = Naive::new(&file);
+    let mut storage = file.storage();
+    let attached = PublicPrior::attach(file.numbers(), &mut storage).unwrap();
+    let mut means = [0.0; 6];
+    search(&candidates, 2, Some(&attached), (6, 9))
+        .predict(3, &mut means)
+        .unwrap();
+    for (mean, point) in means.iter().zip(candidates.chunks(2).skip(3)) {
+        assert!((mean - naive.mean(point)).abs() < 1e-9, "{mean}");
+    }
+    assert!(means.iter().any(|mean| mean.abs() > 0.1));
 }
 
 #[test]
