@@ -419,7 +419,7 @@ fn what_protects_nobody_and_what_is_no_file_is_refused() {
     let message = refused(&folder, 2, &words);
     assert!(
         message.contains(
-            "the prior file is of another search: rate of the file is a number from 0.0001 to 1 on a logarithmic scale, of this search a \
+            "--prior: the prior file is of another search: rate of the file is a number from 0.0001 to 1 on a logarithmic scale, of this search a \
              number from 0.00001 to 1 on a logarithmic scale; a search with a file has its goal and exactly its parameters"
         ),
         "{message}"

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sordino_experiment::files::{FolderLock, read_to_string_bounded, write_atomically};
 use sordino_host::prior::PriorFile;
-use sordino_host::search::{Event, Head, Search};
+use sordino_host::search::{Event, Head, Search, SearchError};
 use sordino_host::space::{BYTES_MAX, Point};
 
 use super::picture::{self, so_far};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::progress::log::note;
+use sordino_experiment::text::chain;
 
 /// What was asked and answered: a line of JSON each, durable before anything is made of it.
 pub const STORE: &str = "search.jsonl";
@@ -44,7 +45,12 @@ impl Folder {
             None => Search::new(head.clone()),
             Some(file) => Search::guided(head.clone(), file),
         };
-        let begun = begun.map_err(CliError::input)?;
+        let begun = begun.map_err(|error| match error {
+            SearchError::Guide(error) => {
+                CliError::input(format!("--prior: {}; nothing was run", chain(&error)))
+            }
+            other => CliError::input(other),
+        })?;
         let head = begun.head().clone();
         fs::create_dir_all(path).map_err(|error| failed(path, error))?;
         let lock = FolderLock::take(path).map_err(CliError::failure)?;
@@ -73,7 +79,7 @@ impl Folder {
                 CliError::input(format!(
                     "{}: {}; nothing was run",
                     place.display(),
-                    sordino_experiment::text::chain(&error)
+                    chain(&error)
                 ))
             })?;
             if let Some(what) = search.head().differs(&head) {
