@@ -15,7 +15,8 @@ use sordino_core::federated::prior::{
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 
-use super::{PriorFileError, refuse, unsearchable};
+use super::error::unsearchable;
+use super::{PriorFileError, refuse};
 use crate::server::WithPublic;
 use crate::space::{Encoding, Space};
 

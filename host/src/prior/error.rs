@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::text::plain;
+use crate::space::SpaceError;
+use crate::text::{chain, plain};
 
 /// Why a file is none, and what would be one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -30,4 +31,13 @@ pub(crate) fn refuse(what: &str, found: impl fmt::Display, admissible: &str) -> 
         found: plain(&shown) + rest,
         admissible: admissible.into(),
     }
+}
+
+/// The refusal of a space that core cannot search: its cause, such as the number of axes.
+pub(super) fn unsearchable(error: SpaceError) -> PriorFileError {
+    refuse(
+        "space",
+        chain(&error),
+        "1 to 16 parameters, at least one of them searched",
+    )
 }

@@ -7,7 +7,7 @@ use sordino_core::privacy::Event;
 use sordino_core::privacy::NeighboringRelation;
 use sordino_core::privacy::accountant::{Accountant, AccountantError, GaussianAccountant};
 
-use super::error::{PriorFileError, refuse};
+use super::error::{PriorFileError, refuse, unsearchable};
 use crate::space::{Goal, Space};
 use crate::text::is_unseen;
 
@@ -145,7 +145,7 @@ impl Label {
     pub fn check(&self) -> Result<(), PriorFileError> {
         Space::new(self.space.parameters().to_vec())
             .and_then(|space| space.core())
-            .map_err(super::unsearchable)?;
+            .map_err(unsearchable)?;
         self.check_texts()?;
         for (what, x) in [
             ("lengthscale", f64::from(self.lengthscale)),

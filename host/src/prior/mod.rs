@@ -47,12 +47,12 @@ use sordino_core::space::{Axis, Kind, Space as CoreSpace};
 
 pub use self::error::PriorFileError;
 pub(crate) use self::error::refuse;
+use self::error::unsearchable;
 pub use self::label::Label;
 use self::signed::Signed;
 use crate::files::{FileError, read_bounded, write_atomically};
 use crate::signature::{Fingerprint, KeyError, SigningKey};
-use crate::space::{Encoding, Space, SpaceError};
-use crate::text::chain;
+use crate::space::{Encoding, Space};
 
 /// Files are read up to this length.
 pub const BYTES_MAX: u64 = 64 << 20;
@@ -274,15 +274,6 @@ impl PriorFile {
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         write_atomically(path, &self.to_bytes())
     }
-}
-
-/// The refusal of a space that core cannot search: its cause, such as the number of axes.
-fn unsearchable(error: SpaceError) -> PriorFileError {
-    refuse(
-        "space",
-        chain(&error),
-        "1 to 16 parameters, at least one of them searched",
-    )
 }
 
 /// Points that cover a space, without repeats, in its numbers: what every reader of the space

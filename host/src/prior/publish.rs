@@ -16,8 +16,9 @@ use sordino_core::privacy::{NeighboringRelation, NoiseSource, SourceKind};
 use sordino_core::space::Space as CoreSpace;
 
 use super::context::{Context, ContextError, Contributor, Learned};
+use super::error::unsearchable;
 use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, SELF_TEST_MAX, check_text, cost};
-use super::{PriorFile, PriorFileError, refuse, unsearchable};
+use super::{PriorFile, PriorFileError, refuse};
 use crate::ledger::{Budgeted, Ledger, LedgerError};
 use crate::server::{HostError, Population, ServerHost, Sources};
 use crate::space::{Goal, Space};

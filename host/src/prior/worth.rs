@@ -15,6 +15,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use super::guide::{Guide, GuideError, wrong};
 use super::label::best_guess;
 use super::{PriorFile, refuse};
+use crate::text::significant_up;
 
 /// Newcomers that are simulated.
 const NEWCOMERS: u32 = 24;
@@ -110,6 +111,9 @@ pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {
     let mut facts = serde_json::to_value(&file.label).unwrap_or_default();
     // Refused with the label, if these were no multipliers.
     facts["best_guess"] = json!(best_guess(&file.label.noise_multipliers).unwrap_or(1.0));
+    // As bounds: not .9999999999999999 of a file that was made for 1.
+    facts["epsilon"] = json!(told(file.label.epsilon));
+    facts["replace_epsilon"] = json!(told(file.label.replace_epsilon));
     facts["digest"] = json!(file.digest());
     facts["signed_by"] = json!(file.signer());
     facts["features"] = json!(file.features());
@@ -117,6 +121,11 @@ pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {
     facts["evaluations_saved"] = json!(worth.saved());
     facts["simulated_regret"] = json!({"with": worth.with, "without": worth.without});
     Ok(facts)
+}
+
+/// A bound with twelve digits, rounded up.
+fn told(bound: f64) -> f64 {
+    significant_up(bound, 12).parse().unwrap_or(bound)
 }
 
 /// How a search reads the file, in a word.
@@ -167,4 +176,26 @@ fn searched(
         regrets.push(most - best);
     }
     Ok(regrets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_told_without_what_rounding_left() {
+        assert_eq!(told(0.9999999999999999), 1.0);
+        assert_eq!(told(2.0), 2.0);
+        for bound in [
+            1.513_804_212_345_678,
+            0.1 + 0.2,
+            1234.567_890_123_456_7,
+            3e-7,
+        ] {
+            assert!(
+                told(bound) >= bound && told(bound) < bound * (1.0 + 1e-10),
+                "{bound}"
+            );
+        }
+    }
 }
