@@ -8,8 +8,8 @@ use crate::util::{printed, scratch};
 
 /// Least at rate .01 with kind sgd.
 const TRAIN: &str = "import math, os\n\
-    rate, kind = float(os.environ[\"SORDINO_RATE\"]), os.environ[\"SORDINO_KIND\"]\n\
-    print((math.log10(rate) + 2) ** 2 + (kind != \"sgd\"))\n";
+    rate, depth, kind = (os.environ[\"SORDINO_\" + name] for name in (\"RATE\", \"DEPTH\", \"KIND\"))\n\
+    print((math.log10(float(rate)) + 2) ** 2 + 0.1 * (int(depth) - 5) ** 2 + (kind != \"sgd\"))\n";
 
 fn chapter() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src/data-scientist.md");
@@ -52,18 +52,24 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
     std::fs::write(folder.join("train.py"), TRAIN).unwrap();
     let shown = block(&chapter, "text", "site 1");
     let head = shown.lines().next().unwrap();
-    assert_eq!(head, "study,rate,kind,value", "the columns of the chapter");
+    assert_eq!(
+        head, "study,rate,depth,kind,value",
+        "the columns of the chapter"
+    );
     let mut studies = format!("{head}\n");
     for study in 0..60 {
         let scale = 1.0 + f64::from(study % 7);
         let offset = f64::from(study);
         for place in 0..10 {
             let exponent = -0.4 * f64::from((7 * place + study) % 10);
+            let depth = 1 + (3 * place + study) % 8;
             let kind = ["adam", "sgd"][place as usize % 2];
-            let value = (exponent + 2.0).powi(2) + if kind == "sgd" { 0.0 } else { 1.0 };
+            let value = (exponent + 2.0).powi(2)
+                + 0.1 * f64::from(depth - 5).powi(2)
+                + if kind == "sgd" { 0.0 } else { 1.0 };
             writeln!(
                 studies,
-                "site {study},{},{kind},{}",
+                "site {study},{},{depth},{kind},{}",
                 10f64.powf(exponent),
                 offset + scale * value
             )
