@@ -248,6 +248,9 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         .for_each(|(candidate, value)| search.observe(*candidate, *value).unwrap());
     let list = listed(dim, self_test);
     assert_eq!(search.hypotheses.count(), list.len());
+    // First: it works in the block that is filled below.
+    let mut predicted = [0.0; 9];
+    search.predict(0, &mut predicted).unwrap();
     let (rows, mut parts, mut block, file) = search.parts();
     for (place, point) in candidates.iter().enumerate() {
         block.means[place] = 0.0;
@@ -259,8 +262,6 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         worst = worst.max((found - expected).abs() / (1.0 + expected.abs()))
     };
     let mut weights = [0.0; 2];
-    let mut predicted = [0.0; 9];
-    search.predict(0, &mut predicted).unwrap();
     // Of the hypothesis of largest weight, of which there may be several.
     let mut likeliest: Vec<(f64, f64)> = Vec::new();
     for (index, hypothesis) in list.iter().enumerate() {
