@@ -434,7 +434,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     ///
     /// ```
     /// use sordino_core::prior::{Newcomer, NewcomerError, NewcomerSettings, storage_len};
-    /// let storage = vec![0.0; storage_len(0, 5, 1)];
+    /// let storage = vec![0.0f64; storage_len(0, 5, 1)];
     /// let mut search = Newcomer::new(&[0.0, 0.5, 1.0], 1, None, NewcomerSettings::default(), 5, storage)?;
     /// search.observe(0, 100.0)?;
     /// search.observe(2, 300.0)?;

@@ -112,8 +112,8 @@ pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {
     // Refused with the label, if these were no multipliers.
     facts["best_guess"] = json!(best_guess(&file.label.noise_multipliers).unwrap_or(1.0));
     // As bounds: not .9999999999999999 of a file that was made for 1.
-    facts["epsilon"] = json!(told(file.label.epsilon));
-    facts["replace_epsilon"] = json!(told(file.label.replace_epsilon));
+    facts["epsilon"] = json!(bound(file.label.epsilon));
+    facts["replace_epsilon"] = json!(bound(file.label.replace_epsilon));
     facts["digest"] = json!(file.digest());
     facts["signed_by"] = json!(file.signer());
     facts["features"] = json!(file.features());
@@ -123,9 +123,10 @@ pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {
     Ok(facts)
 }
 
-/// A bound with twelve digits, rounded up.
-fn told(bound: f64) -> f64 {
-    significant_up(bound, 12).parse().unwrap_or(bound)
+/// A loss as programs are told it, of a file and of one that is yet to be made: with twelve digits,
+/// rounded up.
+pub fn bound(loss: f64) -> f64 {
+    significant_up(loss, 12).parse().unwrap_or(loss)
 }
 
 /// How a search reads the file, in a word.
@@ -184,17 +185,17 @@ mod tests {
 
     #[test]
     fn a_bound_is_told_without_what_rounding_left() {
-        assert_eq!(told(0.9999999999999999), 1.0);
-        assert_eq!(told(2.0), 2.0);
-        for bound in [
+        assert_eq!(bound(0.9999999999999999), 1.0);
+        assert_eq!(bound(2.0), 2.0);
+        for loss in [
             1.513_804_212_345_678,
             0.1 + 0.2,
             1_234.567_890_123_456_7,
             3e-7,
         ] {
             assert!(
-                told(bound) >= bound && told(bound) < bound * (1.0 + 1e-10),
-                "{bound}"
+                bound(loss) >= loss && bound(loss) < loss * (1.0 + 1e-10),
+                "{loss}"
             );
         }
     }

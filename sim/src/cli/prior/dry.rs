@@ -7,6 +7,7 @@ use sordino_experiment::text::{significant, significant_down, significant_up};
 use sordino_host::ledger::Preview;
 use sordino_host::prior::label::{cost, event};
 use sordino_host::prior::publish::{Prepared, Publication, size};
+use sordino_host::prior::worth::bound;
 
 use super::arguments::Arguments;
 
@@ -35,8 +36,8 @@ pub fn execute(
             "contributors": studies,
             "releases": multipliers.len(),
             "features": prepared.context().config().features(),
-            "epsilon": epsilon,
-            "replace_epsilon": between,
+            "epsilon": bound(epsilon),
+            "replace_epsilon": bound(between),
             "delta": delta,
             "dataset": arguments.dataset,
             "ledger": path,
