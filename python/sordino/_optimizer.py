@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -97,7 +98,8 @@ class Optimizer:
         self._native.tell(as_json(point), float(value))
 
     def fail(self, point: Mapping[str, Any]) -> None:
-        """A question that was asked has no value and will not have one; it is not asked again, nor one near it."""
+        """A question that was asked has no value and will not have one; it is not asked again, and it speaks
+        against what is near it as the worst value so far would."""
         self._native.fail(as_json(point))
 
     @property
@@ -146,8 +148,10 @@ class Optimizer:
     def load(cls, path: Path, prior: Union[Prior, Path, None] = None) -> "Optimizer":
         """The optimizer that was saved, or the `search.jsonl` of `sordino optimize`: its next questions are the same. One that
         began with a prior needs it again. Half a line at the end, of a process that was killed, is left out."""
-        with open(path, encoding="utf-8") as file:
-            return cls._of(file.read(), loaded(prior))
+        with open(path, "rb") as file:
+            stored = file.read()
+        # Half a line may end within a character.
+        return cls._of(stored[: stored.rfind(b"\n") + 1].decode("utf-8"), loaded(prior))
 
     @classmethod
     def _of(cls, stored: str, prior: Optional[Prior] = None) -> "Optimizer":
@@ -205,23 +209,25 @@ def minimize(
 
     `callback(optimizer, point, value)` is called after each value; if it returns True, that was the last. A value that is not
     finite is a failure, as is an exception of a type in `catch`: the point counts among the `n` and is not asked again. Any other
-    exception comes back as it is, with the optimizer, all that was told and the point under way in its attribute `optimizer`.
+    exception, also of `callback`, comes back as it is, with the optimizer, all that was told and the point under way in its
+    attribute `optimizer`.
     """
     optimizer = Optimizer(space, goal=goal, seed=seed, prior=prior)
     for _ in range(n):
         point = optimizer.ask()
         try:
-            value = float(function(dict(point)))
-        except catch:
-            optimizer.fail(point)
-            continue
+            try:
+                value = float(function(dict(point)))
+            except catch:
+                value = math.nan
+            if not math.isfinite(value):
+                optimizer.fail(point)
+                continue
+            optimizer.tell(point, value)
+            if callback is not None and callback(optimizer, point, value) is True:
+                break
         except BaseException as error:
-            error.optimizer = optimizer  # type: ignore[attr-defined]
+            with contextlib.suppress(AttributeError, TypeError):
+                error.optimizer = optimizer  # type: ignore[attr-defined]
             raise
-        if not math.isfinite(value):
-            optimizer.fail(point)
-            continue
-        optimizer.tell(point, value)
-        if callback is not None and callback(optimizer, point, value) is True:
-            break
     return optimizer

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _native
-from ._space import Space, as_json, as_points, is_frame
+from ._space import Space, as_json, as_points, is_frame, unique
 
 Path = Union[str, "os.PathLike[str]"]
 # A DataFrame is duck-typed: pandas is optional.
@@ -105,6 +105,7 @@ def _rows(name: str, table: Any) -> List[Tuple[Dict[str, Any], Any]]:
     """The points of a study's DataFrame and their values."""
     if "value" not in table.columns:
         raise _native.InputError(f"study {name}: no column `value`; admissible: {_STUDIES}")
+    unique(table)
     rows = table.drop(columns=[column for column in ("study", "value") if column in table.columns])
     return list(zip(rows.to_dict("records"), table["value"].tolist()))
 
@@ -127,6 +128,11 @@ def _study(name: str, values: Any) -> Pairs:
     return found
 
 
+def _name(study: Any) -> str:
+    """The name of a study, as the command line reads it from a table."""
+    return str(study).strip()
+
+
 def _listed(studies: Any) -> List[Tuple[str, Pairs]]:
     """The studies, one after another."""
     if is_frame(studies):
@@ -134,10 +140,12 @@ def _listed(studies: Any) -> List[Tuple[str, Pairs]]:
             raise _native.InputError(f"no column `study`; admissible: {_STUDIES}")
         if studies["study"].isna().any():
             raise _native.InputError("`study` has no value in a row; admissible: the name of a study in each")
-        studies = dict(iter(studies.groupby("study", sort=False, observed=True)))
+        unique(studies)
+        # By what is written: 1 and "1" are one study.
+        studies = dict(iter(studies.groupby(studies["study"].map(_name), sort=False, observed=True)))
     if not isinstance(studies, Mapping):
         raise _native.InputError(f"studies is a {type(studies).__name__}; admissible: {_STUDIES}")
-    return [(str(name), _study(str(name), values)) for name, values in studies.items()]
+    return [(_name(name), _study(_name(name), values)) for name, values in studies.items()]
 
 
 def publish(

@@ -65,9 +65,17 @@ def is_frame(table: Any) -> bool:
     return all(hasattr(table, name) for name in ("columns", "groupby", "to_dict"))
 
 
+def unique(table: Any) -> None:
+    """Refuses a DataFrame with a column twice: only one of them would be read."""
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise _native.InputError(f"column `{twice[0]}` is there twice; admissible: each once")
+
+
 def as_points(points: Any) -> List[str]:
     """A list of points as JSON: of dicts, or the rows of a DataFrame."""
     if is_frame(points):
+        unique(points)
         points = points.to_dict("records")
     if isinstance(points, Mapping):
         raise _native.InputError(f"{points!r} is one point; admissible: a list of points, [point], or a DataFrame with a row for each")

@@ -269,6 +269,10 @@ def test_minimize_keeps_what_it_learned_and_takes_goal_and_failures():
     kept = caught.value.optimizer
     assert (len(kept), kept.failed, kept.pending) == (3, 1, [calls[4]])
     assert kept.best[1] == min(loss(calls[place]) for place in (0, 2, 3))
+    for function, callback in [(lambda point: 1e300, None), (loss, lambda *three: 1 / 0)]:
+        with pytest.raises((sordino.InputError, ZeroDivisionError)) as refused:
+            sordino.minimize(function, SPACE, 8, callback)
+        assert len(refused.value.optimizer) == (callback is not None)
     calls = []
     caught = sordino.minimize(fifth, SPACE, 8, catch=KeyError)
     assert (len(caught), caught.failed, caught.pending) == (6, 2, [])
@@ -284,6 +288,9 @@ def test_half_a_line_of_a_killed_process_is_left_out(tmp_path):
     path.write_text(whole[:-10])
     loaded = sordino.Optimizer.load(path)
     assert len(loaded) == 4 and len(loaded.pending) == 1
+    # The half may end within a character.
+    path.write_bytes(whole.encode() + '{"asked":{"kind":"größe"'.encode()[:-3])
+    assert len(sordino.Optimizer.load(path)) == 5
     # Half a line between others is no crash.
     path.write_text(whole[:-10] + "\n" + whole.splitlines()[-1] + "\n")
     with pytest.raises(sordino.InputError, match="line 11 of the stored search"):

@@ -227,6 +227,11 @@ def test_frames_are_studies_and_points(tmp_path, prior, monkeypatch):
     for form in forms:
         sordino.publish(form, SPACE, 1.0, **asked(tmp_path))
     assert len(given) == 4 and all(listed == given[0] for listed in given)
+    # A contributor whose name is a number in one table and a text in another is one study.
+    halves = [frame.assign(study=frame["study"].map(lambda name: form(int(name.split()[1])))) for form in (int, "{} ".format)]
+    sordino.publish(pandas.concat([halves[0].iloc[::2], halves[1].iloc[1::2]]), SPACE, 1.0, **asked(tmp_path))
+    assert sorted(name for name, _ in given[-1]) == sorted(str(place) for place in range(30))
+    assert sorted(len(values) for _, values in given[-1]) == sorted(len(values) for _, values in given[0])
     monkeypatch.undo()
     points = frame[["rate", "kind"]].head(3)
     assert (prior.mean(points) == prior.mean([point for point, _ in table["study 0"][:3]])).all()
@@ -235,6 +240,8 @@ def test_frames_are_studies_and_points(tmp_path, prior, monkeypatch):
         (frame.assign(study=[None, *frame["study"][1:]]), "`study` has no value in a row"),
         ({"a": frame.drop(columns="value")}, "study a: no column `value`"),
         (frame.assign(rate=[np.nan, *frame["rate"][1:]]), "study study 0: `rate` is nan; admissible"),
+        (frame.set_axis(["study", "rate", "rate", "value"], axis=1), "column `rate` is there twice"),
+        ({1: table["study 0"], "1": table["study 1"], **table}, "study 1: its name is there twice"),
         ([("a", [])], "studies is a list; admissible: a dict with"),
         ({"a": [{"rate": 1}]}, "study a: {'rate': 1} is no pair of a point and its value"),
         ({"a": [({"rate": 1, "kind": "a"}, None)]}, "is no pair of a point and its value"),

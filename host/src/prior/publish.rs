@@ -6,6 +6,7 @@
 //! leaves, noise of the system. What is public (candidates, landmarks, virtual designs) is a
 //! function of the space and of numbers in this file alone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -202,9 +203,16 @@ pub(crate) fn check_simulated(
 pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
     check_publication(publication, studies.len())?;
     let core = publication.space.core().map_err(unsearchable)?;
-    studies
-        .iter()
-        .try_for_each(|study| check_study(&core, study))
+    let mut names = BTreeSet::new();
+    for study in studies {
+        // A contributor that is in the sum twice is protected half as well as the label says.
+        if !names.insert(study.name.trim()) {
+            let what = "its name is there twice".to_owned();
+            return Err(PublishError::study(study, what, "a study of each name"));
+        }
+        check_study(&core, study)?;
+    }
+    Ok(())
 }
 
 /// Checks what one contributor knows.

@@ -244,6 +244,8 @@ impl Search {
         self.engine
             .observe(&numbers, self.head.goal.sign() * value)?;
         let _was_under_way = self.answered(&numbers);
+        // Measured again, it has a value.
+        self.failed.retain(|failed| *failed != numbers);
         self.events.push(Event::Told {
             point: self.head.space.point(&numbers),
             value,
@@ -280,7 +282,7 @@ impl Search {
             .collect()
     }
 
-    /// Number of questions that failed.
+    /// Number of questions that failed, and of whose points no value was told since.
     pub fn failed(&self) -> usize {
         self.failed.len()
     }

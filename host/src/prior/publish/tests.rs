@@ -358,6 +358,16 @@ fn a_guided_search_is_a_function_of_its_log_and_its_file() {
     ));
 }
 
+/// A contributor under one name twice would be in the sum twice.
+#[test]
+fn two_studies_of_one_name_are_refused() {
+    let mut twice = studies(20, 10, true);
+    assert!(check(&publication(2.0), &twice).is_ok());
+    twice[7].name = format!("{} ", twice[3].name);
+    let refused = check(&publication(2.0), &twice).unwrap_err().to_string();
+    assert!(refused.contains("its name is there twice"), "{refused}");
+}
+
 #[test]
 fn a_space_of_too_many_parameters_is_refused_by_their_number() {
     let wide: String = (0..20)

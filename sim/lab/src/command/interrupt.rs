@@ -26,10 +26,10 @@ pub fn flag() -> Arc<AtomicBool> {
         if stop.wishes() > 1 {
             return ControlFlow::Break(stop.exit_code());
         }
-        // By a thread of its own: a standard error that nobody reads keeps whoever writes to it, and
-        // this thread is to hear the second one.
-        std::thread::spawn(|| log::note(TOLD));
         set.store(true, Ordering::Relaxed);
+        // By a thread of its own: a standard error that nobody reads keeps whoever writes to it, and
+        // this thread is to hear the second one. Without a thread it is not said.
+        let _told = std::thread::Builder::new().spawn(|| log::note(TOLD));
         ControlFlow::Continue(())
     });
     match stop {

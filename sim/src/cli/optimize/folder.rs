@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sordino_experiment::files::{FolderLock, read_to_string_bounded, write_atomically};
+use sordino_experiment::files::{FolderLock, read_bounded, write_atomically};
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Event, Head, Search, SearchError};
 use sordino_host::space::{BYTES_MAX, Point};
@@ -156,11 +156,15 @@ pub(super) fn failed(path: &Path, error: std::io::Error) -> CliError {
 
 /// The store up to its last whole line.
 fn whole_lines(path: &Path) -> Result<String, CliError> {
-    let mut text = read_to_string_bounded(path, STORE_MAX.max(BYTES_MAX)).map_err(|error| {
+    let refused = |error: &dyn std::fmt::Display| {
         CliError::input(format!("{}: {error}; nothing was run", path.display()))
-    })?;
-    text.truncate(Search::whole_lines(&text).len());
-    Ok(text)
+    };
+    let mut bytes =
+        read_bounded(path, STORE_MAX.max(BYTES_MAX)).map_err(|error| refused(&error))?;
+    // Half a line may end within a character.
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+    bytes.truncate(whole.map_or(0, |last| last + 1));
+    String::from_utf8(bytes).map_err(|error| refused(&error))
 }
 
 /// A point with its value, as JSON.
