@@ -423,7 +423,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// What is expected of a row of candidates, from `first` on as many as `means` holds, in the
     /// user's unit: posterior means under the hypothesis of largest weight. Before the first
-    /// observation they are the file's, 0 without one. As values of questions that are under way
+    /// observation or failure they are the file's, 0 without one. As values of questions that are under way
     /// they speak neither for the file nor against it. A suggestion that was begun in slices begins
     /// again.
     ///
