@@ -423,9 +423,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// What is expected of a row of candidates, from `first` on as many as `means` holds, in the
     /// user's unit: posterior means under the hypothesis of largest weight. Before the first
-    /// observation or failure they are the file's, 0 without one. As values of questions that are under way
-    /// they speak neither for the file nor against it. A suggestion that was begun in slices begins
-    /// again.
+    /// observation or failure they are the file's, 0 without one. As values of questions that are under
+    /// way they speak neither for the file nor against it. A suggestion that was begun in slices
+    /// begins again.
     ///
     /// **Errors**: [`NewcomerError::Candidate`].
     ///

@@ -154,17 +154,19 @@ pub(super) fn failed(path: &Path, error: std::io::Error) -> CliError {
     CliError::failure(format!("{}: {error}", path.display()))
 }
 
+/// Why a store cannot be read.
+fn unreadable(path: &Path, error: impl std::fmt::Display) -> CliError {
+    CliError::input(format!("{}: {error}; nothing was run", path.display()))
+}
+
 /// The store up to its last whole line.
 fn whole_lines(path: &Path) -> Result<String, CliError> {
-    let refused = |error: &dyn std::fmt::Display| {
-        CliError::input(format!("{}: {error}; nothing was run", path.display()))
-    };
     let mut bytes =
-        read_bounded(path, STORE_MAX.max(BYTES_MAX)).map_err(|error| refused(&error))?;
+        read_bounded(path, STORE_MAX.max(BYTES_MAX)).map_err(|error| unreadable(path, error))?;
     // Half a line may end within a character.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n');
     bytes.truncate(whole.map_or(0, |last| last + 1));
-    String::from_utf8(bytes).map_err(|error| refused(&error))
+    String::from_utf8(bytes).map_err(|error| unreadable(path, error))
 }
 
 /// A point with its value, as JSON.
