@@ -153,7 +153,7 @@ pub fn go_on<T: Scalar + Pod>(
         let place = match number < first {
             true => order.place(number, given.count()),
             false => {
-                let (place, asked) = next(given, file, &log, memory)?;
+                let (place, asked) = next(given, file, (first, &log), memory)?;
                 guided += u32::from(asked != Asked::Alone);
                 place
             }
@@ -186,13 +186,14 @@ pub fn go_on<T: Scalar + Pod>(
     Ok(first + QUESTIONS)
 }
 
-/// Which point of the list is measured next after these values, and what asks for it.
+/// Which point of the list is measured next after these values, of which the first ones were no
+/// questions, and what asks for it.
 ///
 /// **Errors**: [`Fatal`].
 pub fn next<T: Scalar + Pod>(
     given: &Given<'_, T>,
     file: Option<&[u8]>,
-    log: &Log<T>,
+    (first, log): (u32, &Log<T>),
     memory: &mut [f64],
 ) -> Result<(u32, Asked), Fatal> {
     let is_own = log.len() >= own_model_from(given.parameters);
@@ -212,7 +213,7 @@ pub fn next<T: Scalar + Pod>(
     match chosen {
         Some(chosen) => Ok(chosen),
         None => Ok((
-            alone(given, log, bytemuck::cast_slice_mut(memory))?,
+            alone(given, (first, log), bytemuck::cast_slice_mut(memory))?,
             Asked::Alone,
         )),
     }
@@ -221,16 +222,14 @@ pub fn next<T: Scalar + Pod>(
 /// What a search without the file asks, that was told the same.
 fn alone<T: Scalar + Pod>(
     given: &Given<'_, T>,
-    log: &Log<T>,
+    (first, log): (u32, &Log<T>),
     memory: &mut [T],
 ) -> Result<u32, Fatal> {
     let sides = [(0.0, 1.0); DIM_MAX];
     let domain = BoxDomain::new(sides.get(..given.dim).unwrap_or_default());
-    let initial_points = 2 * given.parameters as u32 + 2;
     let settings = Settings {
-        initial_points,
         seed: given.seed,
-        ..Settings::default()
+        ..Settings::of_parameters(given.parameters, first)
     };
     let mut optimizer = Optimizer::new(domain.map_err(|_| SHORT)?, settings, ALONE, memory)?;
     for (place, value) in log {

@@ -260,7 +260,7 @@ impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
             log.push(told).map_err(|_| SHORT)?;
         }
         let file = search::stored(self.file, self.flash, &self.digest).flatten();
-        let (place, asked) = search::next(self.given, file, &log, self.memory)?;
+        let (place, asked) = search::next(self.given, file, (self.first(), &log), self.memory)?;
         hprintln!("asked {}", asked);
         Ok(place)
     }

@@ -46,9 +46,12 @@ pub struct OptimizerSettings {
     pub shape: u32,
     /// SORDINO_EXPECTED_IMPROVEMENT or SORDINO_UPPER_CONFIDENCE_BOUND.
     pub acquisition: u32,
-    /// Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2
-    /// more.
+    /// Values that are known before anything is modelled: until then points are spread over the
+    /// box; 0 means 1 per axis and 1 more, and 3 at least.
     pub initial_points: u32,
+    /// Points that are spread over the box in all: those beyond the initial ones are every fifth
+    /// question after them; 0 means 2 per axis and 2 more, or the initial points if those are more.
+    pub filling_points: u32,
     /// What happens when all rows are in use: 0 refuses, 1 forgets the oldest.
     pub drop_oldest: u32,
     /// Of the initial points and of what a search looks at; any number.
@@ -102,6 +105,7 @@ pub unsafe extern "C" fn sordino_optimizer_usual(
         shape: number_of(usual.shape),
         acquisition: SORDINO_EXPECTED_IMPROVEMENT,
         initial_points: usual.initial_points,
+        filling_points: usual.filling_points,
         seed: usual.seed,
         half_life: usual.half_life,
         drop_oldest: u32::from(usual.when_full == WhenFull::DropOldest),
@@ -120,6 +124,7 @@ pub(super) fn settings(s: &OptimizerSettings) -> Result<Settings, Refused> {
     Ok(Settings {
         shape: shape(s.shape)?,
         initial_points: s.initial_points,
+        filling_points: s.filling_points,
         acquisition,
         search: None,
         when_full: when_full(s.drop_oldest)?,

@@ -170,7 +170,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// Whether a fit is due: the initial points are told, and enough was told since the last fit.
+    /// Whether a fit is due: as many values as there are initial points are told, and enough was told since the last fit.
     /// The next suggestion begins with it, or [`Optimizer::fit_step`] makes it now.
     pub fn fit_is_due(&self) -> bool {
         let dense = 2 * self.space.dim() as u32 + 8;
@@ -178,7 +178,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let beyond = fitted.saturating_sub(dense);
         let gap = beyond / 4;
         let next = fitted.saturating_add(gap.max(1));
-        self.told >= self.initial_points() && self.told >= next && self.len >= 3
+        self.is_begun() && self.told >= next && self.len >= 3
     }
 
     /// Makes the fit that is due, if one is: what is fitted depends on what was told and in which

@@ -27,9 +27,13 @@ use crate::surrogate::exact::WhenFull;
 pub struct Settings {
     /// Smoothness of the function; Matérn 5/2.
     pub shape: Stationary,
-    /// Points of a scrambled Sobol sequence that are suggested until as many observations were
-    /// accepted; 0 means 2 per axis and 2 more.
+    /// Values that are known before the model is asked: until then points of a scrambled Sobol
+    /// sequence are suggested; 0 means 1 per axis and 1 more, and 3 at least.
     pub initial_points: u32,
+    /// How many points of that sequence there are in all: those beyond the initial ones are every
+    /// fifth suggestion after them. 0 means 2 per axis and 2 more, or the initial points if those
+    /// are more. Points that [failed](super::Optimizer::fail) count towards neither.
+    pub filling_points: u32,
     /// Expected improvement.
     pub acquisition: Acquisition,
     /// Budget of a suggestion; `None`: [`BoxSearch::for_dim`].
@@ -43,11 +47,56 @@ pub struct Settings {
     pub half_life: u32,
 }
 
+/// Values before the model is asked, where nobody says how many.
+fn first(axes: usize) -> u32 {
+    (axes as u32 + 1).max(3)
+}
+
+/// Points that fill the box in all, where nobody says how many.
+fn filling(axes: usize, initial_points: u32) -> u32 {
+    (2 * axes as u32 + 2).max(initial_points)
+}
+
+impl Settings {
+    /// The usual ones of a search over so many parameters, which may have more axes than that (a
+    /// choice of five has five), that was told so many values before its first question: those
+    /// count as initial points.
+    ///
+    /// ```
+    /// use sordino_core::optimizer::Settings;
+    /// let (new, known) = (Settings::of_parameters(2, 0), Settings::of_parameters(2, 10));
+    /// assert_eq!((new.initial_points, new.filling_points), (3, 6));
+    /// assert_eq!((known.initial_points, known.filling_points), (10, 10));
+    /// ```
+    pub fn of_parameters(parameters: usize, known: u32) -> Self {
+        let initial_points = first(parameters).max(known);
+        Settings {
+            initial_points,
+            filling_points: filling(parameters, initial_points),
+            ..Settings::default()
+        }
+    }
+
+    /// The initial points and all that fill the box, with so many axes.
+    pub(super) fn points(&self, axes: usize) -> (u32, u32) {
+        let initial = match self.initial_points {
+            0 => first(axes),
+            points => points,
+        };
+        let all = match self.filling_points {
+            0 => filling(axes, initial),
+            points => points,
+        };
+        (initial, all)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
             shape: Stationary::Matern52,
             initial_points: 0,
+            filling_points: 0,
             acquisition: Acquisition::ExpectedImprovement,
             search: None,
             when_full: WhenFull::Refuse,

@@ -13,6 +13,10 @@ use crate::domain::sobol::{coordinate, hash};
 use crate::linalg::slice::{self, part};
 use crate::math::Scalar;
 
+/// After the initial points every so manyth question fills the box. The sequence's elements at these
+/// places lie in all parts of the box, because the number is odd.
+const FILLING: u32 = 5;
+
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The point to try next, in the user's units. Asking again without telling gives the same
     /// point; after a refused observation it is the next point of a Sobol sequence, so that a
@@ -100,18 +104,50 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.advance(evaluations, rule, false)
     }
 
-    /// Observations that are told before the model is asked.
-    pub(super) fn initial_points(&self) -> u32 {
-        match self.settings.initial_points {
-            0 => 2 * self.space.dim() as u32 + 2,
-            points => points,
+    /// Whether the next question is a point that fills the box, whatever the model says: the
+    /// initial ones, then every fifth until there are
+    /// [`filling_points`](super::Settings::filling_points).
+    ///
+    /// ```
+    /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, Settings}};
+    /// let domain = BoxDomain::new(&[(0.0, 1.0)])?;
+    /// let mut optimizer = Optimizer::new(domain, Settings::default(), 20, vec![0.0; optimizer::storage_len(1, 20)])?;
+    /// let mut fills = vec![];
+    /// for number in 0..20 {
+    ///     if optimizer.fills_next() {
+    ///         fills.push(number);
+    ///     }
+    ///     let x = optimizer.suggest()?;
+    ///     optimizer.observe(&x, x[0])?;
+    /// }
+    /// assert_eq!(fills, [0, 1, 2, 7]);
+    /// # Ok::<(), optimizer::OptimizerError>(())
+    /// ```
+    pub fn fills_next(&self) -> bool {
+        let (initial, all) = self.settings.points(self.space.dim());
+        match self.values().checked_sub(initial) {
+            None => true,
+            Some(later) => {
+                later % FILLING == FILLING - 1 && later / FILLING < all.saturating_sub(initial)
+            }
         }
+    }
+
+    /// Values that were told, without what failed: a failure says nothing of the function, and a
+    /// point that fills the box is asked in its place.
+    fn values(&self) -> u32 {
+        self.told.saturating_sub(self.failed() as u32)
+    }
+
+    /// Whether enough values are known for a model.
+    pub(super) fn is_begun(&self) -> bool {
+        self.values() >= self.settings.points(self.space.dim()).0
     }
 
     /// Whether the model is asked: not while all that was asked failed, which says nothing of the
     /// function.
     pub(super) fn planned(&self) -> bool {
-        self.told >= self.initial_points() && self.any_told() && !self.last_refused
+        !self.fills_next() && self.any_told() && !self.last_refused
     }
 
     /// A slice of the fit that is due; true if none is left. One that fails leaves the parameters.

@@ -54,16 +54,16 @@ fn finds_branins_maximum_in_both_formats() {
             true,
         ),
     ] {
-        let (best, path) = run::<f64>(settings, 36, fit);
+        let (best, path) = run::<f64>(settings, 40, fit);
         assert!(best > -0.6, "{settings:?} {fit}: {best}");
         assert_eq!(
-            run::<f64>(settings, 36, fit),
+            run::<f64>(settings, 40, fit),
             (best, path),
             "the same observations, the same suggestions"
         );
     }
     for fit in [false, true] {
-        let (best, _) = run::<f32>(Settings::default(), 36, fit);
+        let (best, _) = run::<f32>(Settings::default(), 40, fit);
         assert!(best > -1.0, "{fit}: {best}");
     }
     // Negative control: the first points alone do not find it.
@@ -278,7 +278,8 @@ fn refused_observations_move_on<T: Scalar>(told: usize) {
     optimizer.observe(&x, T::ZERO).unwrap();
     let planned = optimizer.suggest().unwrap();
     optimizer.refused = 0;
-    assert_eq!(optimizer.suggest().unwrap() == planned, told > 5);
+    // With three values or more the model is asked.
+    assert_eq!(optimizer.suggest().unwrap() == planned, told + 1 >= 3);
 }
 
 #[test]

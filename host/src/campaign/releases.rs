@@ -222,6 +222,12 @@ impl Releases {
         } else {
             self.known(released)?.guide.clone()
         };
-        Ok(Listed::new(&self.publication.space, points, seed, guide)?)
+        let known = self.context.config().parameters().initial_points;
+        Ok(Listed::new(
+            &self.publication.space,
+            points,
+            (seed, known),
+            guide,
+        )?)
     }
 }

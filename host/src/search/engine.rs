@@ -46,12 +46,6 @@ pub fn scramble(seed: u64) -> u32 {
     (seed ^ (seed >> 32)) as u32
 }
 
-/// Values with which a search over so many parameters begins to choose: before that, its questions
-/// fill the space.
-pub fn initial_points(parameters: usize) -> u32 {
-    2 * parameters as u32 + 2
-}
-
 /// The point that `choose` names of those that are not known, from their moments if there are any;
 /// nothing if all are known.
 fn fresh_of(
@@ -77,13 +71,16 @@ fn fresh_of(
     Ok(Some(fresh.swap_remove(place)))
 }
 
-/// The optimizer before the first value.
-fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, OptimizerError> {
-    let settings = Settings {
-        initial_points: initial_points(space.searched().count()),
+/// Those of the optimizer, where so many values are known when the first question is asked.
+fn settings(space: &Space, seed: u64, known: u32) -> Settings {
+    Settings {
         seed: scramble(seed),
-        ..Settings::default()
-    };
+        ..Settings::of_parameters(space.searched().count(), known)
+    }
+}
+
+/// The optimizer before the first value.
+fn empty(settings: Settings, dim: usize, room: usize) -> Result<Inner, OptimizerError> {
     Optimizer::new(
         BoxDomain::new(&vec![(0.0, 1.0); dim])?,
         settings,
@@ -114,6 +111,7 @@ pub(super) struct Engine {
     encoding: Encoding,
     candidates: Option<Arc<[Vec<f64>]>>,
     seed: u64,
+    settings: Settings,
     /// Points in the user's numbers, and values of which larger are better.
     told: Vec<(Vec<f64>, f64)>,
     /// Values that the optimizer has room for.
@@ -124,19 +122,22 @@ pub(super) struct Engine {
 }
 
 impl Engine {
+    /// Before the first value, and before so many that are known when the first question is asked.
     pub(super) fn new(
         space: Space,
         candidates: Option<Arc<[Vec<f64>]>>,
-        seed: u64,
+        (seed, known): (u64, u32),
         guide: Option<Arc<Guide>>,
     ) -> Result<Self, OptimizerError> {
         let encoding = Encoding::new(&space);
-        let optimizer = empty(&space, encoding.dim(), seed, ROOM)?;
+        let settings = settings(&space, seed, known);
+        let optimizer = empty(settings, encoding.dim(), ROOM)?;
         Ok(Engine {
             space,
             encoding,
             candidates,
             seed,
+            settings,
             told: Vec::new(),
             room: ROOM,
             optimizer,
@@ -161,11 +162,26 @@ impl Engine {
         if room == self.room {
             return Ok((self.optimizer.clone(), room));
         }
-        let mut larger = empty(&self.space, self.encoding.dim(), self.seed, room)?;
+        Ok((self.again(self.settings, room)?, room))
+    }
+
+    /// An optimizer with other settings or room that was told the same.
+    fn again(&self, settings: Settings, room: usize) -> Result<Inner, OptimizerError> {
+        let mut again = empty(settings, self.encoding.dim(), room)?;
         for (numbers, value) in &self.told {
-            larger.observe(&self.unit(numbers), *value)?;
+            again.observe(&self.unit(numbers), *value)?;
         }
-        Ok((larger, room))
+        Ok(again)
+    }
+
+    /// What was told so far was known before the first question: it counts as its first points.
+    pub(super) fn begin(&mut self) -> Result<(), OptimizerError> {
+        let settings = settings(&self.space, self.seed, self.told.len() as u32);
+        if settings != self.settings {
+            self.optimizer = self.again(settings, self.room)?;
+            self.settings = settings;
+        }
+        Ok(())
     }
 
     /// Takes a value; larger is better.
@@ -296,7 +312,7 @@ impl Engine {
         if let Some(list) = &self.candidates {
             return Ok(self.best_among(&mut believer, list)?);
         }
-        if number < initial_points(self.space.searched().count()) {
+        if believer.fills_next() {
             let first = (number..)
                 .take(1000)
                 .map(|index| self.filling(index, given))

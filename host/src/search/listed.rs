@@ -30,7 +30,7 @@ pub struct Asked {
 ///
 /// let space = SpaceFile::parse("s", "[parameters.x]\nlow = 0\nhigh = 1")?.space;
 /// let points: Vec<Vec<f64>> = (0..=20).map(|n| vec![f64::from(n) / 20.0]).collect();
-/// let mut search = Listed::new(&space, points.into(), 0, None)?;
+/// let mut search = Listed::new(&space, points.into(), (0, 0), None)?;
 /// let mut asked = vec![];
 /// for _ in 0..12 {
 ///     let place = search.ask()?.place;
@@ -50,15 +50,15 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Before the first value, over these points in the space's numbers; with what others learned,
-    /// if it begins with that.
+    /// Before the first value, over these points in the space's numbers, with a seed and how many
+    /// values are told before the first question; with what others learned, if it begins with that.
     ///
     /// **Errors**: [`SearchError`]: a space that core cannot search, one with parameters that are
     /// given with each question, no point or too many.
     pub fn new(
         space: &Space,
         points: Arc<[Vec<f64>]>,
-        seed: u64,
+        (seed, known): (u64, u32),
         guide: Option<Arc<Guide>>,
     ) -> Result<Self, SearchError> {
         let core = space.core()?;
@@ -72,7 +72,7 @@ impl Listed {
         }
         let given = vec![None; core.dim()];
         Ok(Listed {
-            engine: Engine::new(core, Some(points.clone()), seed, guide)?,
+            engine: Engine::new(core, Some(points.clone()), (seed, known), guide)?,
             points,
             given,
             told: 0,

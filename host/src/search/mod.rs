@@ -47,7 +47,7 @@ mod error;
 mod listed;
 
 use engine::Engine;
-pub use engine::{Estimate, initial_points, scramble};
+pub use engine::{Estimate, scramble};
 pub use error::{CAPACITY_MAX, SearchError, VALUE_MAX};
 pub use listed::{Asked, Listed};
 
@@ -195,7 +195,7 @@ impl Search {
                 Some(numbers.collect::<Result<Arc<[_]>, _>>()?)
             }
         };
-        let engine = Engine::new(core, candidates, head.seed, guide)?;
+        let engine = Engine::new(core, candidates, (head.seed, 0), guide)?;
         Ok(Search {
             head,
             events: Vec::new(),
@@ -215,12 +215,15 @@ impl Search {
         &self.events
     }
 
-    /// The next question; `context` has the values of the parameters that are given, and no others.
+    /// The next question. What was told before the first one counts as the points with which a
+    /// search begins, which otherwise are as many as parameters and one more, three at least;
+    /// every fifth later one fills the space too, until there are 2D + 2. `context` has the values of the parameters that are given, and no others.
     /// It is under way until it is told or has failed.
     ///
     /// **Errors**: [`SearchError`]; nothing was asked then.
     pub fn ask(&mut self, context: &Value) -> Result<Point, SearchError> {
         let given = self.head.space.context(context)?;
+        self.first_question()?;
         let proposal = self.engine.propose(&given, &self.pending, &self.failed)?;
         let numbers = proposal.numbers;
         let point = self.head.space.point(&numbers);
@@ -266,6 +269,15 @@ impl Search {
         self.events
             .push(Event::Failed(self.head.space.point(&numbers)));
         self.failed.push(numbers);
+        Ok(())
+    }
+
+    /// Before the first question: what was told until now was known before it.
+    fn first_question(&mut self) -> Result<(), SearchError> {
+        let is_asked = |event: &Event| matches!(event, Event::Asked(_));
+        if !self.events.iter().any(is_asked) {
+            self.engine.begin()?;
+        }
         Ok(())
     }
 
@@ -441,8 +453,9 @@ impl Search {
     fn replay(&mut self, event: Event) -> Result<(), SearchError> {
         match event {
             Event::Asked(point) => {
-                self.pending
-                    .push(self.head.space.numbers(&Value::Object(point.clone()))?);
+                let numbers = self.head.space.numbers(&Value::Object(point.clone()))?;
+                self.first_question()?;
+                self.pending.push(numbers);
                 self.events.push(Event::Asked(point));
                 Ok(())
             }

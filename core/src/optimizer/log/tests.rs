@@ -129,6 +129,7 @@ fn just_fitted_is_of_the_log_and_refusals_do_not_end_it() {
 #[test]
 fn a_log_that_was_shortened_still_knows_how_much_was_told() {
     let settings = Settings {
+        initial_points: 6,
         when_full: WhenFull::DropOldest,
         ..Settings::default()
     };

@@ -260,3 +260,35 @@ fn a_point_outside_does_not_fail() {
     assert!(optimizer.fail(&[0.1, 0.2]).is_err());
     assert_eq!((optimizer.failed(), optimizer.refused()), (0, 1));
 }
+
+/// What failed says nothing of the function, so that a point that fills the box is asked in its
+/// place, and the later ones come after as many values as without failures.
+#[test]
+fn failures_do_not_count_as_points_that_fill_the_box() {
+    let filled = |fails: &[u32]| {
+        let mut optimizer = Optimizer::new(
+            unit_box(2),
+            Settings::default(),
+            24,
+            vec![0.0f64; storage_len(2, 24)],
+        )
+        .unwrap();
+        let mut filled = Vec::new();
+        for round in 0..24 {
+            if optimizer.fills_next() {
+                filled.push(round);
+            }
+            let x = optimizer.suggest().unwrap();
+            if fails.contains(&round) {
+                optimizer.fail(&x).unwrap();
+            } else {
+                optimizer.observe(&x, x[0] - x[1] * x[1]).unwrap();
+            }
+        }
+        filled
+    };
+    // Three at first, then every fifth, until there are six.
+    assert_eq!(filled(&[]), [0, 1, 2, 7, 12, 17]);
+    assert_eq!(filled(&[1, 2]), [0, 1, 2, 3, 4, 9, 14, 19]);
+    assert_eq!(filled(&[4, 6, 9]), [0, 1, 2, 9, 10, 15, 20]);
+}

@@ -7,7 +7,7 @@ use super::*;
 use crate::ledger::{Accounting, Terms};
 use crate::prior::guide::{Guide, GuideError};
 use crate::prior::worth::worth;
-use crate::search::{Head, Search, SearchError};
+use crate::search::{Event, Head, Search, SearchError};
 use crate::server::SimulatedSources;
 use crate::space::SpaceFile;
 
@@ -168,10 +168,14 @@ fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
                 .map(|(numbers, value)| (&numbers[..], -value))
                 .collect();
             borne_out.push(guide.is_borne_out(&told).unwrap());
-            let mut alone = Search::new(Head::new(space.clone(), Goal::Minimize, 2)).unwrap();
+            // What is told before the first question would be the points that it begins with.
+            let mut text = Search::head_line(&Head::new(space.clone(), Goal::Minimize, 2));
             for (numbers, value) in &known {
-                alone.tell(&space.point(numbers).into(), *value).unwrap();
+                let (point, value) = (space.point(numbers), *value);
+                text += &Search::line(&Event::Asked(point.clone()));
+                text += &Search::line(&Event::Told { point, value });
             }
+            let mut alone = Search::parse(&text).unwrap();
             let point = search.ask(&json!({})).unwrap();
             same.push(point == alone.ask(&json!({})).unwrap());
             let numbers = space.numbers(&point.clone().into()).unwrap();

@@ -34,7 +34,7 @@ use sordino_core::optimizer::{self, CANDIDATES_MAX, Optimizer, OptimizerError, S
 use sordino_core::random::{RunSeed, Stream, normal};
 use sordino_experiment::scenario::method::{Kind, Method};
 use sordino_host::campaign::search_seed;
-use sordino_host::search::{initial_points, scramble};
+use sordino_host::search::scramble;
 
 use super::{Aggregator, Chooser, Custom, Ground, Message, Searched, Sight};
 
@@ -88,9 +88,8 @@ impl Solo {
                 } = *searched;
                 let room = (ground.initial_points + ground.rounds).max(1) as usize;
                 let settings = Settings {
-                    initial_points: initial_points(inputs),
                     seed: scramble(search_seed(seed, agent)),
-                    ..Settings::default()
+                    ..Settings::of_parameters(inputs, ground.initial_points)
                 };
                 let storage = vec![0.0; optimizer::storage_len(dim, room)];
                 Optimizer::new(
