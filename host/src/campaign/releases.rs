@@ -208,13 +208,13 @@ impl Releases {
     }
 
     /// A search over these points that begins with the file of these releases, or alone where there
-    /// are none.
+    /// are none; with a seed and how many values are told before its first question.
     ///
     /// **Errors**: as [`Releases::check`]; [`SiteError::Search`].
     pub fn search(
         &self,
         points: Arc<[Vec<f64>]>,
-        seed: u64,
+        (seed, known): (u64, u32),
         released: &[f64],
     ) -> Result<Listed, SiteError> {
         let guide = if released.is_empty() {
@@ -222,12 +222,7 @@ impl Releases {
         } else {
             self.known(released)?.guide.clone()
         };
-        let known = self.context.config().parameters().initial_points;
-        Ok(Listed::new(
-            &self.publication.space,
-            points,
-            (seed, known),
-            guide,
-        )?)
+        let space = &self.publication.space;
+        Ok(Listed::new(space, points, (seed, known), guide)?)
     }
 }

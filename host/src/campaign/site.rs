@@ -199,7 +199,8 @@ impl<'a> Site<'a> {
             observations,
             ..
         } = *self.state;
-        if *rehearses && observations < protocol.config.parameters().initial_points {
+        let first = protocol.config.parameters().initial_points;
+        if *rehearses && observations < first {
             return Ok(initial_point(
                 seed,
                 agent,
@@ -207,11 +208,13 @@ impl<'a> Site<'a> {
                 points.len() as u32,
             ));
         }
+        // A rehearsal's first points are the scenario's and were no questions.
         let of_search = match *rehearses {
-            true => search_seed(seed, agent),
-            false => seed
-                .stream(Party::Agent(agent), Purpose::InitialPoints, 0)
-                .word(),
+            true => (search_seed(seed, agent), first),
+            false => {
+                let mut stream = seed.stream(Party::Agent(agent), Purpose::InitialPoints, 0);
+                (stream.word(), 0)
+            }
         };
         let mut search = releases.search(points.clone(), of_search, &self.state.released)?;
         for (candidate, value) in self.values() {

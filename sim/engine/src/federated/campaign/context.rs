@@ -148,7 +148,9 @@ impl<T: Scalar> CampaignContext<T> {
                 Some((_, search)) => search,
                 None => {
                     let seed = search_seed(self.base.run.seed, agent);
-                    self.releases.search(self.points.clone(), seed, released)?
+                    let first = self.base.config.parameters().initial_points;
+                    let points = self.points.clone();
+                    self.releases.search(points, (seed, first), released)?
                 }
             };
         for (candidate, value) in &log[search.len()..] {
