@@ -6,7 +6,7 @@
 //!
 //! | frame | then |
 //! |---|---|
-//! | 0 | [`DESIGN_POINTS`] first evaluations, as a search alone asks them; contribution to release 0 |
+//! | 0 | [`DESIGN_POINTS`] first evaluations, of which [`design`](crate::prior::context::design) fill the space and others are those of a search alone; contribution to release 0 |
 //! | e, with the sums of release e − 1 | contribution of the same values to release e |
 //! | J, the last | the site goes on: a search that begins with the file of all releases and knows its own values |
 //!

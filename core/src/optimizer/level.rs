@@ -10,6 +10,7 @@ use crate::kernel::Kernel;
 use crate::linalg::slice::{self, head_mut};
 use crate::linalg::{dot, lower};
 use crate::math::Scalar;
+use crate::surrogate::exact::is_mark;
 use crate::surrogate::map;
 
 /// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point
@@ -28,7 +29,7 @@ pub(super) fn level<T: Scalar>(
     let mut observations = T::from_u32(n as u32);
     let mut scatter = T::ZERO;
     for (count, own) in gp.counts().iter().zip(gp.scatters()) {
-        if *count > T::ONE {
+        if *count > T::ONE && !is_mark(*own) {
             (observations, scatter) = (observations + (*count - T::ONE), scatter + *own);
         }
     }

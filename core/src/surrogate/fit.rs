@@ -17,6 +17,7 @@ use core::task::Poll;
 
 pub use self::search::Fitting;
 use super::SurrogateError;
+use super::exact::is_mark;
 use crate::kernel::LogGradient;
 use crate::linalg::slice::{self, at, head, head_mut, set};
 use crate::linalg::{axpy, lower, packed_len, sum_of_squares};
@@ -61,7 +62,7 @@ pub struct Observations<'a, T> {
     pub y: &'a [T],
     /// Observations that each value stands for, at least 1; where the list ends, 1.
     pub counts: &'a [T],
-    /// Their scatters; where the list ends, 0.
+    /// Their scatters; where the list ends, 0. Repeats with a scatter of −0 say nothing of the noise.
     pub scatters: &'a [T],
 }
 
@@ -122,8 +123,9 @@ impl<'a, T: Scalar> Observations<'a, T> {
         let half = T::from_f64(0.5);
         for (i, count) in self.counts.iter().enumerate() {
             let extra = *count - T::ONE;
-            if extra > T::ZERO {
-                let scatter = self.scatters.get(i).copied().unwrap_or(T::ZERO) / noise_variance;
+            let scatter = self.scatters.get(i).copied().unwrap_or(T::ZERO);
+            if extra > T::ZERO && !is_mark(scatter) {
+                let scatter = scatter / noise_variance;
                 value += -half
                     * (extra * (T::from_f64(LN_TWO_PI) + noise_variance.ln())
                         + count.ln()

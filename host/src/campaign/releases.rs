@@ -208,7 +208,8 @@ impl Releases {
     }
 
     /// A search over these points that begins with the file of these releases, or alone where there
-    /// are none; with a seed and how many values are told before its first question.
+    /// are none; with a seed, and how many points fill the space or are told before its first
+    /// question.
     ///
     /// **Errors**: as [`Releases::check`]; [`SiteError::Search`].
     pub fn search(

@@ -7,6 +7,7 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 
 use super::rehearsal::initial_point;
 use super::{Campaign, SiteError, VALUE_MAX};
+use crate::prior::context::design;
 
 /// Evaluations of a site, unless it says another number.
 pub const EVALUATIONS: u32 = 30;
@@ -213,7 +214,8 @@ impl<'a> Site<'a> {
             true => (search_seed(seed, agent), first),
             false => {
                 let mut stream = seed.stream(Party::Agent(agent), Purpose::InitialPoints, 0);
-                (stream.word(), 0)
+                let parameters = self.campaign.publication().space.parameters().len();
+                (stream.word(), design(parameters, first))
             }
         };
         let mut search = releases.search(points.clone(), of_search, &self.state.released)?;

@@ -50,15 +50,17 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Before the first value, over these points in the space's numbers, with a seed and how many
-    /// values are told before the first question; with what others learned, if it begins with that.
+    /// Before the first value, over these points in the space's numbers, with a seed; with
+    /// `first` points that fill the space before a model is asked, also if they are told before the
+    /// first question, where those are more than of a search for itself
+    /// ([`Search::ask`](super::Search::ask)); with what others learned, if it begins with that.
     ///
     /// **Errors**: [`SearchError`]: a space that core cannot search, one with parameters that are
     /// given with each question, no point or too many.
     pub fn new(
         space: &Space,
         points: Arc<[Vec<f64>]>,
-        (seed, known): (u64, u32),
+        (seed, first): (u64, u32),
         guide: Option<Arc<Guide>>,
     ) -> Result<Self, SearchError> {
         let core = space.core()?;
@@ -72,7 +74,7 @@ impl Listed {
         }
         let given = vec![None; core.dim()];
         Ok(Listed {
-            engine: Engine::new(core, Some(points.clone()), (seed, known), guide)?,
+            engine: Engine::new(core, Some(points.clone()), (seed, first), guide)?,
             points,
             given,
             told: 0,

@@ -341,7 +341,7 @@ fn losses_of_a_table_are_minimised() {
         }
     }
     std::fs::write(folder.join("t.csv"), table).unwrap();
-    let text = "name = \"t\"\ndescription = \"t\"\nruns = 2\n[objective]\nkind = \"table\"\n\
+    let text = "name = \"t\"\ndescription = \"t\"\nruns = 6\n[objective]\nkind = \"table\"\n\
                 inputs = [\"rate\", \"kind\", \"depth\"]\n\
                 categorical_inputs = [\"kind\"]\ncategories = [[\"a\", \"b\"]]\ninput_ranges = [[1e-5, 1], [1, 3]]\n\
                 log_inputs = [\"rate\"]\ninteger_inputs = [\"depth\"]\ngoal = \"minimize\"\n[federation]\nrounds = 3\n\

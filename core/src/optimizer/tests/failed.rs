@@ -292,3 +292,34 @@ fn failures_do_not_count_as_points_that_fill_the_box() {
     assert_eq!(filled(&[1, 2]), [0, 1, 2, 3, 4, 9, 14, 19]);
     assert_eq!(filled(&[4, 6, 9]), [0, 1, 2, 9, 10, 15, 20]);
 }
+
+/// Values that were averaged into a row, which then failed, say nothing of the noise any more: the
+/// model is that of a search whose point failed at once.
+#[test]
+fn what_a_failed_point_was_told_before_says_nothing_of_the_noise() {
+    let spread = |told: &[f64], fails: bool| {
+        let fitted = Parameters {
+            lengthscales: Point::from_slice(&[0.3]).unwrap(),
+            noise_fraction: 1e-10,
+            told: 0,
+        };
+        let mut optimizer = line::<f64>(8, unfitted_settings());
+        optimizer.replay([LogEntry::Fitted(fitted)]).unwrap();
+        for (x, y) in [(0.1, 1.0), (0.4, -1.0), (0.6, 0.5)] {
+            optimizer.observe(&[x], y).unwrap();
+        }
+        for y in told {
+            optimizer.observe(&[0.95], *y).unwrap();
+        }
+        if fails {
+            optimizer.fail(&[0.95]).unwrap();
+        }
+        assert_eq!(optimizer.len(), 4, "repeats are averaged into their row");
+        optimizer.predict(&[0.25]).unwrap().1
+    };
+    let at_once = spread(&[], true);
+    let after = spread(&[0.2, 0.4, 0.3], true);
+    assert!((after / at_once - 1.0).abs() < 1e-3, "{after} {at_once}");
+    // Negative control: values that did not fail say much of it, here that it is larger.
+    assert!(spread(&[0.2, 0.4, 0.3], false) > 10.0 * at_once);
+}

@@ -1,8 +1,8 @@
 //! Rows without a value: points at which an evaluation failed.
 //!
 //! The model has the least value of the other rows in their place, always that of now. A row that
-//! failed has a scatter of −0, which no row with values has and which changes no sum: the mark
-//! takes no memory.
+//! failed has a scatter of −0, which no row with values has: the mark takes no memory. What such a
+//! row was told before says nothing of the noise any more.
 
 use super::ExactGp;
 use super::storage::split;
@@ -13,7 +13,7 @@ use crate::math::Scalar;
 use crate::surrogate::{Observed, SurrogateError};
 
 /// Whether a scatter is that of a row that failed.
-pub(super) fn is_mark<T: Scalar>(scatter: T) -> bool {
+pub(crate) fn is_mark<T: Scalar>(scatter: T) -> bool {
     scatter == T::ZERO && T::ONE / scatter < T::ZERO
 }
 

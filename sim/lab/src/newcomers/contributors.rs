@@ -1,13 +1,12 @@
 //! What a campaign is worth to those who make it: contributors who go on with the file of their own
 //! first evaluations.
 //!
-//! A site of a campaign ([`sordino_host::campaign`]) asks its first points as a search alone does,
-//! contributes their values, and goes on with the file and with what it knows. So both arms have
+//! A site of a campaign ([`sordino_host::campaign`]) asks its first points, of which most fill the
+//! space, contributes their values, and goes on with the file and with what it knows. So both arms have
 //! the same first points, and what is compared is the regret summed over the evaluations after
 //! them, contributor by contributor.
 
 use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_host::prior::context::DESIGN_POINTS;
 use sordino_host::search::Search;
 
 use super::files::{self, Origin};
@@ -57,11 +56,7 @@ pub fn continued(
     let contributors = &shuffled(&mut stream, table.count())[..count];
     let mut logs = Vec::with_capacity(count);
     for (seed, party) in contributors.iter().enumerate() {
-        let mut search = Search::new(head(table, seed))?;
-        let seen = (0..DESIGN_POINTS)
-            .map(|_| table.ask(*party, &mut search))
-            .collect::<Result<Vec<_>, _>>()?;
-        logs.push((*party, seen));
+        logs.push((*party, table.first(*party, seed as u64)?));
     }
     let studies = files::seen(table, &logs, conditions, number);
     let file = files::file_of(table, &studies, conditions, Origin::Studies, number)?;

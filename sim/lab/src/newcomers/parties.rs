@@ -8,8 +8,9 @@ use sordino_core::random::Stream;
 use sordino_experiment::benchmark::Measured;
 use sordino_host::ledger::LedgerError;
 use sordino_host::prior::PriorFileError;
+use sordino_host::prior::context::{DESIGN_POINTS, design};
 use sordino_host::prior::publish::PublishError;
-use sordino_host::search::{Search, SearchError};
+use sordino_host::search::{Listed, Search, SearchError};
 use sordino_host::space::{Parameter, Space, SpaceError, Values};
 
 /// Evaluations of a newcomer over which regret is summed.
@@ -168,6 +169,21 @@ impl Parties {
         Ok(regrets)
     }
 
+    /// The first settings of a party that contributes their values, as a site of a campaign asks
+    /// them.
+    pub(super) fn first(&self, party: usize, seed: u64) -> Result<Vec<usize>, NewcomersError> {
+        let design = design(self.space.parameters().len(), DESIGN_POINTS);
+        let points = self.settings.clone().into();
+        let mut search = Listed::new(&self.space, points, (seed, design), None)?;
+        let mut first = Vec::new();
+        for _ in 0..DESIGN_POINTS {
+            let at = search.ask()?.place;
+            search.observe(at, unit(self.values[party][at]))?;
+            first.push(at);
+        }
+        Ok(first)
+    }
+
     /// The setting that a party's search asks for, whose value it is told.
     pub(super) fn ask(&self, party: usize, search: &mut Search) -> Result<usize, NewcomersError> {
         let point = Value::Object(search.ask(&json!({}))?);
@@ -180,8 +196,7 @@ impl Parties {
         Ok(at)
     }
 
-    /// Tells a search the value of a party at a setting, in one unit: a search that sees the values
-    /// alone does the same in any.
+    /// Tells a search the value of a party at a setting.
     pub(super) fn tell(
         &self,
         party: usize,
@@ -189,7 +204,7 @@ impl Parties {
         search: &mut Search,
     ) -> Result<(), NewcomersError> {
         let point = Value::Object(self.space.point(&self.settings[at]));
-        Ok(search.tell(&point, 5.0 + 3.0 * self.values[party][at])?)
+        Ok(search.tell(&point, unit(self.values[party][at]))?)
     }
 
     /// How far the best of these settings is from the best of all; infinite for none.
@@ -246,4 +261,10 @@ pub(super) fn shuffled(stream: &mut Stream, count: usize) -> Vec<usize> {
         order.swap(last, stream.below(last as u32 + 1) as usize);
     }
     order
+}
+
+/// A value in the one unit that searches are told: one that sees the values alone does the same in
+/// any.
+fn unit(value: f64) -> f64 {
+    5.0 + 3.0 * value
 }
