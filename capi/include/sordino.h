@@ -1001,10 +1001,15 @@ typedef struct sordino_optimizer_settings {
      */
     uint32_t acquisition;
     /**
-     * Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2
-     * more.
+     * Values that are known before anything is modelled: until then points are spread over the
+     * box; 0 means 1 per axis and 1 more, and 3 at least.
      */
     uint32_t initial_points;
+    /**
+     * Points that are spread over the box in all: those beyond the initial ones are every fifth
+     * question after them; 0 means 2 per axis and 2 more, or the initial points if those are more.
+     */
+    uint32_t filling_points;
     /**
      * What happens when all rows are in use: 0 refuses, 1 forgets the oldest.
      */

@@ -110,6 +110,8 @@ fn settings(drop_oldest: u32, fits: u32) -> OptimizerSettings {
     let mut settings: OptimizerSettings = unsafe { settings.assume_init() };
     (settings.low[1], settings.high[1]) = (-1.0, 3.0);
     OptimizerSettings {
+        // So that few fits are stored beside the observations.
+        initial_points: 6,
         drop_oldest,
         fits,
         ..settings
