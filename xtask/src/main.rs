@@ -7,7 +7,7 @@
 //! | `cargo xtask panics` | of that the operations and parties that cannot panic |
 //! | `cargo xtask template` | `templates/embassy-agent`: its federation is what `sordino export` writes; built for three targets, run in QEMU, also as a member of a federated prior |
 //! | `cargo xtask networked` | the device on the wire: firmware with Ethernet and TLS in QEMU as an agent of a federation over HTTPS |
-//! | `cargo xtask digests [--write]` | compares the digest tables on six targets; `--write` regenerates them in `tests/vectors/` |
+//! | `cargo xtask digests [--write]` | compares the digest tables on six targets; `--write` regenerates them in `tests/vectors/`, and what `firmware --write` does |
 //! | `cargo xtask api [--write]` | compares the names of everything public with `docs/api/`; `--write` regenerates the lists |
 //! | `cargo xtask habits` | spelling, licences, examples, packages, the book |
 //! | `cargo xtask c [--write]` | core for C: header, example on this machine and on a Cortex-M4F; `--write` regenerates the header |
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         (["template"], false) => template::run(&mut report),
         (["networked"], false) => networked::run(&mut report),
         (["digests"], _) => {
-            let devices = firmware::run(&mut report, false);
+            let devices = firmware::run(&mut report, write);
             digests::run(&mut report, &devices, write);
             simulator::run(&mut report, write);
         }

@@ -363,7 +363,7 @@ fn losses_of_a_table_are_minimised() {
         found["regret_at"]["2"].as_f64().unwrap()
     };
     // The place of the best setting is common, and the unit of a loss is not.
-    assert!(after("campaign") < 0.5 * after("alone"), "{summary}");
+    assert!(after("campaign") < 0.85 * after("alone"), "{summary}");
     let file = PriorFile::load(&folder.join("f/prior-campaign.safetensors")).unwrap();
     assert_eq!(
         (file.label.goal, file.label.space.parameters().len()),
