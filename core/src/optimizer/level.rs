@@ -10,8 +10,8 @@ use crate::kernel::Kernel;
 use crate::linalg::slice::{self, head_mut};
 use crate::linalg::{dot, lower};
 use crate::math::Scalar;
-use crate::surrogate::exact::is_mark;
 use crate::surrogate::map;
+use crate::surrogate::mark::is_mark;
 
 /// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point
 /// of largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise, among those that did not fail.

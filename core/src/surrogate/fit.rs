@@ -17,7 +17,7 @@ use core::task::Poll;
 
 pub use self::search::Fitting;
 use super::SurrogateError;
-use super::exact::is_mark;
+use super::mark::is_mark;
 use crate::kernel::LogGradient;
 use crate::linalg::slice::{self, at, head, head_mut, set};
 use crate::linalg::{axpy, lower, packed_len, sum_of_squares};

@@ -30,6 +30,7 @@ pub mod grid;
 pub mod information_gain;
 pub mod joint;
 pub(crate) mod map;
+pub(crate) mod mark;
 pub(crate) mod noise;
 pub mod pathwise;
 #[cfg(test)]

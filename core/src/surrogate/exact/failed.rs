@@ -10,12 +10,8 @@ use crate::kernel::Kernel;
 use crate::linalg::lower;
 use crate::linalg::slice::{self, head, head_mut, set};
 use crate::math::Scalar;
+use crate::surrogate::mark::is_mark;
 use crate::surrogate::{Observed, SurrogateError};
-
-/// Whether a scatter is that of a row that failed.
-pub(crate) fn is_mark<T: Scalar>(scatter: T) -> bool {
-    scatter == T::ZERO && T::ONE / scatter < T::ZERO
-}
 
 /// Of each of the first `len` rows of a storage, whether it failed.
 pub(crate) fn failed_rows<T: Scalar>(

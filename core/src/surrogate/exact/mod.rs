@@ -19,7 +19,7 @@ pub(super) mod storage;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use failed::{failed_rows, is_mark};
+pub(crate) use failed::failed_rows;
 pub use refactor::{refactor, refactor_scratch_len};
 pub use storage::{batch_scratch_len, storage_len};
 

@@ -1,12 +1,12 @@
 //! Repeated points: averaged into the row they repeat.
 
 use super::ExactGp;
-use super::failed::is_mark;
 use super::storage::split;
 use crate::kernel::Kernel;
 use crate::linalg::slice::{self, at, head_mut, set};
 use crate::linalg::{lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
+use crate::surrogate::mark::is_mark;
 use crate::surrogate::{Observed, SurrogateError};
 
 impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
