@@ -805,6 +805,12 @@ fn an_export_says_what_its_file_is_worth() {
             "{header:.600}"
         );
         assert!(line("data set").contains("test, by the works"));
+        // A number that invites comparison comes with what it is not.
+        assert_eq!(
+            shown.contains("what the file believes of itself"),
+            !worth.starts_with("nothing"),
+            "{shown}"
+        );
         let said = String::from_utf8(output.stderr).unwrap();
         let expected = if worth.starts_with("nothing") {
             format!("p.safetensors: worth {}\n", line("worth"))
