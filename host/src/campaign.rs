@@ -90,7 +90,7 @@ pub enum SiteError {
     #[error("a value that was not asked for")]
     NotAsked,
     /// A value that is no number, or too large.
-    #[error("the value {value}; admissible: a number from -{VALUE_MAX} to {VALUE_MAX}")]
+    #[error("the value {value:e}; admissible: a number from -{VALUE_MAX:e} to {VALUE_MAX:e}")]
     Value {
         /// The value that was told.
         value: f64,

@@ -30,6 +30,7 @@ use sordino_core::math::write_all_le;
 use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
+use sordino_experiment::text::significant;
 use sordino_host::files::FileError;
 use sordino_host::ledger::contributions::{Contributions, ContributionsError};
 use sordino_host::prior::PriorFile;
@@ -38,7 +39,7 @@ use tokio::time::Instant;
 
 use crate::journal::{Journal, JournalError, Step};
 use crate::link::{Link, LinkError};
-use crate::party::{Number, Party, PartyError, Standing};
+use crate::party::{Number, Party, PartyError, Standing, value_max};
 use crate::rounds::Asked;
 use crate::stored::VersionError;
 use crate::terms::{Difference, TermsError};
@@ -87,6 +88,8 @@ pub struct Query {
     pub point: Vec<f64>,
     /// The same by the names and in the units of a campaign's space; none of the unit box.
     pub named: Option<Point>,
+    /// The largest size of a value that the agent takes, in the number format of its federation.
+    pub value_max: f64,
 }
 
 /// Why an agent ended early. Its file is as it was after its last step.
@@ -154,6 +157,21 @@ pub enum AgentEnd {
     /// The evaluation gave up.
     #[error("no value: {0}")]
     Evaluation(String),
+    /// The evaluation gave what the agent cannot compute with. Nothing was recorded: the same point
+    /// is asked for again.
+    #[error(
+        "the value of point {} is {value:e}; admissible: a number from -{1} to {1}",
+        number + 1,
+        significant(*value_max, 1)
+    )]
+    Value {
+        /// How many observations were made before.
+        number: u32,
+        /// The value given.
+        value: f64,
+        /// The largest size of a value in the number format of the federation.
+        value_max: f64,
+    },
 }
 
 /// The best point that an agent has seen: private to it, like every observation.
@@ -580,6 +598,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 evaluations,
                 point,
                 named,
+                value_max: value_max::<T>(),
             }
         }))
     }
@@ -618,7 +637,16 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         };
         let candidate = query.candidate;
         let number = query.number;
-        let y = T::from_f64(evaluate(query).await.map_err(AgentEnd::Evaluation)?);
+        let value_max = query.value_max;
+        let value = evaluate(query).await.map_err(AgentEnd::Evaluation)?;
+        if !(value.abs() <= value_max) {
+            return Err(AgentEnd::Value {
+                number,
+                value,
+                value_max,
+            });
+        }
+        let y = T::from_f64(value);
         if let Some(watched) = &mut self.watched {
             watched.observed(candidate);
         }

@@ -26,10 +26,12 @@ use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::{JointVectors, MemberError};
 use sordino_core::federated::{AgentError, Member};
 use sordino_core::math::Scalar;
+use sordino_core::optimizer;
 use sordino_core::random::RunSeed;
 use sordino_engine::federated::custom::Custom;
 use sordino_host::campaign::SiteError;
 use sordino_host::prior::PriorFile;
+use sordino_host::search::VALUE_MAX;
 use sordino_host::server::{HostError, Hosted};
 use sordino_host::space::Point;
 
@@ -69,6 +71,15 @@ pub trait Number: Scalar + Serialize + DeserializeOwned {}
 
 impl Number for f32 {}
 impl Number for f64 {}
+
+/// The largest size of a value that an agent with these numbers takes: that of core's optimizer, 1e14
+/// in `f32`, and 1e135 in `f64` as in searches.
+///
+/// **Numerics**: a larger value may be infinite where it is rounded, or in the sums of squares of a
+/// model, and what is in an agent's log stays there.
+pub(crate) fn value_max<T: Number>() -> f64 {
+    VALUE_MAX.min(optimizer::value_max::<T>().to_f64())
+}
 
 /// Where an agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,7 +57,8 @@ class Prior:
     @property
     def label(self) -> Dict[str, Any]:
         """What is written on it, and what follows from its numbers: `epsilon`, `delta`, `replace_epsilon`, `contributors`,
-        `simulated`, `digest`, `reading`, `evaluations_saved`, … as `sordino prior show --format json` prints it."""
+        `simulated`, `digest`, `reading`, `evaluations_saved`, … as `sordino prior show --format json` prints it.
+        `evaluations_saved` is what the file believes of itself: it does not rank files, so choose between files by something else."""
         found: Dict[str, Any] = json.loads(self._native.facts())
         return found
 

@@ -16,7 +16,6 @@ use sordino_experiment::progress::log::Log;
 use sordino_experiment::text::significant;
 use sordino_host::files::{read_text, write_privately};
 use sordino_host::ledger::contributions::Contributions;
-use sordino_host::search::VALUE_MAX;
 use sordino_host::space::{Point, environment};
 use sordino_host::text::plain;
 use sordino_host::tune::command::{Errors, Failure, Job, run};
@@ -466,9 +465,10 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
         Err(Failure::NoNumber) => String::new(),
         Err(error) => return Err(format!("`{command}`{at} {}", why(&error, arguments))),
     };
+    let most = significant(query.value_max, 1);
     match last.parse::<f64>() {
         // A contribution of a larger one would be none.
-        Ok(value) if value.abs() <= VALUE_MAX => {
+        Ok(value) if value.abs() <= query.value_max => {
             let what = if show {
                 format!("{at}: {value}")
             } else {
@@ -478,10 +478,10 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
             Ok(value)
         }
         _ if show => Err(format!(
-            "`{command}`{at} printed {last:?} last, a number up to {VALUE_MAX:e} is expected"
+            "`{command}`{at} printed {last:?} last, a number up to {most} is expected"
         )),
         _ => Err(format!(
-            "`{command}` printed a last line that is no number up to {VALUE_MAX:e}; --show-values shows it (it may tell an observation)"
+            "`{command}` printed a last line that is no number up to {most}; --show-values shows it (it may tell an observation)"
         )),
     }
 }
@@ -557,6 +557,7 @@ mod tests {
             evaluations: 20,
             point: point.to_vec(),
             named: None,
+            value_max: 1e135,
         };
         assert_eq!(which(&query), "agent 0: point 1 of 20");
         let named = names(&query);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sordino_experiment::text::{significant, significant_up};
+use sordino_experiment::text::{significant, significant_down, significant_up};
 use sordino_host::entropy::NoEntropy;
 use sordino_host::files::FileError;
 
@@ -64,9 +64,9 @@ pub enum JoinError {
     },
     /// What other federations got of the same data leaves too little.
     #[error(
-        "these terms are not agreed to, and nothing was sent: {before}, where at most ε = {most} is admitted; --max-epsilon {} admits it, \
+        "these terms are not agreed to, and nothing was sent: {before}, where at most ε = {} is admitted; --max-epsilon {} admits it, \
          and if it is about other data, --dataset NAME counts them by themselves",
-        significant_up(.before.weighed.together, 3)
+        significant_down(*.most, 4), significant_up(.before.weighed.together, 3)
     )]
     Others {
         /// What they got, and what it would be with this one.
@@ -130,4 +130,38 @@ pub enum JoinError {
     /// The agent stopped early.
     #[error(transparent)]
     Agent(#[from] AgentEnd),
+}
+
+#[cfg(test)]
+mod tests {
+    use sordino_host::ledger::contributions::Weighed;
+
+    use super::*;
+
+    /// Two sums that differ in the fifth digit are not told as equal, nor what is admitted as more.
+    #[test]
+    fn what_is_admitted_is_rounded_down_and_what_it_would_be_up() {
+        let weighed = Weighed {
+            federations: 1,
+            before: 1.0,
+            together: 1.414_23,
+            delta: 1e-5,
+            is_more: true,
+        };
+        let before = Before {
+            called: "the data".into(),
+            weighed,
+        };
+        let refused = JoinError::Others {
+            before,
+            most: 1.414_213_562_373_095_1,
+        };
+        let told = refused.to_string();
+        for part in [
+            "with this one it is ε = 1.415, at",
+            "at most ε = 1.414 is admitted; --max-epsilon 1.42 admits it",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
 }

@@ -102,6 +102,7 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
                 evaluations: 0,
                 point: best.point,
                 named: best.named,
+                value_max: 1e135,
             };
             assert_eq!(loss(&query), best.value, "the best point is told in units");
             files.push(joined.file.unwrap());

@@ -155,7 +155,7 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
         for part in [
             "nothing was sent: data set \"Ward  7\" gave, or agreed to give, ε = 1.0",
             "to 1 other federation, and with this one it is ε = 1.4",
-            "where at most ε = 1.1 is admitted",
+            "where at most ε = 1.100 is admitted",
             "--max-epsilon 1.4",
             "--dataset NAME",
         ] {
@@ -199,7 +199,10 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
             &theirs[1],
             &site(&second, &theirs[1], &counts, &["--dataset", "ward 8"]),
         );
-        assert!(told.contains("where at most ε = 1 is admitted"), "{told}");
+        assert!(
+            told.contains("where at most ε = 1.000 is admitted"),
+            "{told}"
+        );
         let last = site(&second, &theirs[1], &counts, &named("ward 9"));
         let told = ended(vec![begun(&second, &theirs[1], &last), (process, log)]);
         assert!(

@@ -37,4 +37,5 @@ mod sites;
 mod statuses;
 mod upkeep;
 mod util;
+mod values;
 mod votes;

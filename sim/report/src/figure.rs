@@ -158,6 +158,15 @@ pub(crate) fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     }
 }
 
+/// Width of a panel with names at the ends of its curves.
+const COLUMN: f64 = 610.0;
+/// Width of a panel whose curves have no names.
+pub const NAMELESS: f64 = 450.0;
+/// Between panels.
+const GAP: f64 = 14.0;
+/// Panels in a row, at most.
+const ACROSS: usize = 3;
+
 /// Panels side by side under a title and two lines, over the given horizontal axis or each over its
 /// own.
 pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
@@ -166,17 +175,21 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&
         .map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler()))
         .collect();
     let panels: Vec<(&Chart, &Ruler)> = panels.iter().zip(&rulers).collect();
-    compose_over(title, lines, &panels)
+    compose_over(title, lines, &panels, COLUMN)
 }
 
-/// The same where each panel comes with its horizontal axis.
-pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)]) -> String {
-    const COLUMN: f64 = 610.0;
-    const GAP: f64 = 14.0;
+/// The same where each panel comes with its horizontal axis and is about `column` pixels wide:
+/// three in a row at most, in rows that are as long as one another.
+pub fn compose_over(
+    title: &str,
+    lines: &[&str; 2],
+    panels: &[(&Chart, &Ruler)],
+    column: f64,
+) -> String {
     const EDGE: f64 = 24.0;
     let room = Room {
         corner: (0.0, 0.0),
-        width: COLUMN - GAP,
+        width: column - GAP,
         plot: (370.0, 340.0),
         margins: (46.0, 67.0, 56.0),
         right: 0.0,
@@ -184,37 +197,19 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)])
         key: false,
         keyed: false,
     };
-    let rooms = aligned(panels, vec![room; panels.len()], panels.len().max(1));
-    let mut x = GAP;
-    let mut top = 0.0;
-    let mut blocks = Vec::new();
+    let columns = columns(panels.len());
+    let rooms = aligned(panels, vec![room; panels.len()], columns);
     // Once to learn how wide everything is, then below the lines that are broken to that width.
-    for pass in 0..2 {
-        if pass == 1 {
-            blocks.clear();
-            x = GAP;
-        }
-        for ((panel, ruler), room) in panels.iter().zip(&rooms) {
-            let layout = Layout::of(
-                panel,
-                ruler,
-                &Room {
-                    corner: (x, top),
-                    ..*room
-                },
-            );
-            x += layout.width + GAP;
-            blocks.push(layout);
-        }
-        if pass == 0 {
-            x = x.max(COLUMN + 30.0);
-            top = heading(&mut String::new(), title, lines, x - 2.0 * EDGE);
-        }
-    }
-    let width = x.max(COLUMN + 30.0).ceil();
+    let wide = placed(panels, &rooms, columns, [GAP, 0.0])
+        .iter()
+        .map(|block| block.corner.0 + block.width + GAP)
+        .fold(COLUMN + 30.0, f64::max);
+    let top = heading(&mut String::new(), title, lines, wide - 2.0 * EDGE);
+    let blocks = placed(panels, &rooms, columns, [GAP, top]);
+    let width = wide.ceil();
     let height = blocks
         .iter()
-        .map(|block| top + block.height)
+        .map(|block| block.corner.1 + block.height)
         .fold(top + 20.0, f64::max)
         .ceil();
     let mut body = format!("<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n");
@@ -227,6 +222,34 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)])
          role=\"img\">\n<style>{}</style>\n{body}</svg>\n",
         palette::style(&body, "", "")
     )
+}
+
+/// In how many columns panels stand: in as few rows as hold them, and then as few columns as fill
+/// these.
+fn columns(panels: usize) -> usize {
+    let rows = panels.div_ceil(ACROSS).max(1);
+    panels.div_ceil(rows).max(1)
+}
+
+/// The layouts of panels row by row, the first one at this corner.
+fn placed(
+    panels: &[(&Chart, &Ruler)],
+    rooms: &[Room],
+    columns: usize,
+    [left, top]: [f64; 2],
+) -> Vec<Layout> {
+    let mut blocks: Vec<Layout> = Vec::new();
+    let mut corner = (left, top);
+    for (place, ((panel, ruler), room)) in panels.iter().zip(rooms).enumerate() {
+        if place > 0 && place % columns == 0 {
+            let above = blocks.iter().map(|block| block.corner.1 + block.height);
+            corner = (left, above.fold(top, f64::max) + GAP);
+        }
+        let layout = Layout::of(panel, ruler, &Room { corner, ..*room });
+        corner.0 += layout.width + GAP;
+        blocks.push(layout);
+    }
+    blocks
 }
 
 /// Writes title and lines above the panels, broken to a width; returns the height of the last of
@@ -259,4 +282,76 @@ fn sentences(text: &str, width: f64) -> Vec<String> {
     text.split_inclusive(". ")
         .flat_map(|sentence| wrapped(sentence, 13.0, false, width))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the horizontal axes of so many panels begin, and how wide all is.
+    fn axes(count: usize) -> (Vec<(f64, f64)>, f64) {
+        let curve = Curve {
+            class: "blue",
+            label: String::new(),
+            note: String::new(),
+            points: vec![Point::bare(0.0, 0.5), Point::bare(1.0, 0.7)],
+        };
+        let chart = Chart {
+            title: String::new(),
+            x_label: "x".into(),
+            y_label: "y".into(),
+            curves: vec![curve],
+            scale: Scale::Linear { from: 0.0 },
+            y_max: 1.0,
+        };
+        let ruler = chart.ruler();
+        let svg = compose_over("t", &["", ""], &vec![(&chart, &ruler); count], NAMELESS);
+        let begins = svg
+            .lines()
+            .filter_map(|line| line.strip_prefix("<path class=\"base\" d=\"M"))
+            .map(|rest| {
+                let (x, y) = rest.split('H').next().unwrap().split_once(' ').unwrap();
+                (x.parse().unwrap(), y.parse().unwrap())
+            });
+        let width = svg.split(" width=\"").nth(1).unwrap();
+        let width = width.split('"').next().unwrap().parse().unwrap();
+        (begins.collect(), width)
+    }
+
+    #[test]
+    fn panels_stand_in_even_rows_of_three_at_most() {
+        for (count, columns) in [
+            (1, 1),
+            (2, 2),
+            (3, 3),
+            (4, 2),
+            (5, 3),
+            (6, 3),
+            (7, 3),
+            (16, 3),
+        ] {
+            let (begins, width) = axes(count);
+            assert_eq!(begins.len(), count);
+            assert!(
+                width <= (columns as f64 * NAMELESS + 30.0).max(COLUMN + 30.0),
+                "{width}"
+            );
+            for (place, begin) in begins.iter().enumerate() {
+                // Below the first of its column, beside the first of its row, and on no other.
+                assert_eq!(begin.0, begins[place % columns].0, "{count}: {place}");
+                assert_eq!(
+                    begin.1,
+                    begins[place - place % columns].1,
+                    "{count}: {place}"
+                );
+                assert!(
+                    begins[..place]
+                        .iter()
+                        .all(|other| (other.0 - begin.0).abs() > 400.0
+                            || (other.1 - begin.1).abs() > 400.0),
+                    "{count}: {place}"
+                );
+            }
+        }
+    }
 }

@@ -15,6 +15,7 @@ use super::folder::{SCENARIO, writer};
 use super::palette::Looks;
 use super::parts::scaled;
 use super::read::{ReadError, RunFiles};
+use super::svg::powers;
 
 /// The name of a trust model's regret, as in `rounds.csv` of its run folders; an objective of a
 /// federation may call it otherwise.
@@ -404,12 +405,8 @@ pub fn over(epsilons: &[f64]) -> Option<Ruler> {
     } else {
         &[1.0, 2.0, 5.0]
     };
-    let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
-    let round = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
-    let mut ticks: Vec<(f64, String)> = round
-        .filter(|x| (low * 0.999..=high * 1.001).contains(x))
-        .map(|x| (x.ln(), significant(x, 1)))
-        .collect();
+    let round = powers(low, high, steps).into_iter();
+    let mut ticks: Vec<(f64, String)> = round.map(|x| (x.ln(), significant(x, 1))).collect();
     if ticks.len() < 2 {
         ticks = [low, high].map(|x| (x.ln(), significant_up(x, 3))).to_vec();
     }

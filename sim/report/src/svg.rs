@@ -431,6 +431,32 @@ pub fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
         .collect()
 }
 
+/// Numbers that are one of `steps` times a power of ten, from `low` > 0 to `high`, ascending.
+pub(crate) fn powers(low: f64, high: f64, steps: &[f64]) -> Vec<f64> {
+    let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+    powers
+        .flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)))
+        .filter(|x| (low * 0.999..=high * 1.001).contains(x))
+        .collect()
+}
+
+/// Round numbers for a logarithmic axis from `low` > 0 to `high`, at most about `count` steps: 1, 2
+/// and 5 times powers of ten, or these powers, or every so many of them; [`ticks`] where the axis is
+/// too short for two such numbers.
+pub fn log_ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
+    let most = count as usize + 1;
+    let fine = powers(low, high, &[1.0, 2.0, 5.0]);
+    let coarse = powers(low, high, &[1.0]);
+    match (fine.len(), coarse.len()) {
+        (..2, _) => ticks(low, high, count),
+        (found, _) if found <= most => fine,
+        (_, found) => {
+            let every = found.div_ceil(most);
+            coarse.into_iter().step_by(every).collect()
+        }
+    }
+}
+
 /// Places near the wishes (ascending), at least `gap` apart, from `least` up to `limit` if there is
 /// room for all: neighbours that would overlap form a block around their mean wish.
 fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
@@ -463,8 +489,12 @@ fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A tick's number without binary rounding errors.
+/// A tick's number without binary rounding errors; with an exponent below a hundred-thousandth.
 pub fn plain(x: f64) -> String {
+    if x != 0.0 && x.abs() < 0.99e-5 {
+        let rounded = format!("{x:.9e}").parse::<f64>();
+        return format!("{:e}", rounded.unwrap_or(x));
+    }
     let rounded = (x * 1e6).round() / 1e6;
     format!("{rounded}")
 }

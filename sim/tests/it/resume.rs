@@ -189,6 +189,32 @@ fn another_scenario_is_refused_with_the_difference() {
     );
 }
 
+/// The head says what the parts belong to; half of one says nothing about the data.
+#[test]
+fn a_head_that_is_no_digest_is_damaged_and_not_of_other_data() {
+    let folder = scratch("resume-head");
+    let scenario = small("", &[]).resolved();
+    Journal::create(&folder, &scenario, None).unwrap();
+    let path = folder.join("state/head");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..31]).unwrap();
+    let error = Journal::resume(&folder, &scenario, None).unwrap_err();
+    assert!(
+        matches!(&error, JournalError::Damaged { path: found, .. } if *found == path),
+        "{error}"
+    );
+    // What it advises helps.
+    std::fs::remove_file(&path).unwrap();
+    Journal::resume(&folder, &scenario, None).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), whole);
+    // Negative control: a digest of something else.
+    std::fs::write(&path, [7; 32]).unwrap();
+    assert!(matches!(
+        Journal::resume(&folder, &scenario, None),
+        Err(JournalError::OtherData { .. })
+    ));
+}
+
 #[test]
 fn damaged_files_are_refused_by_name() {
     let (scenario, folder) = stopped("resume-damaged");

@@ -205,18 +205,17 @@ impl Journal {
     }
 
     fn open(run_folder: &Path, folder: PathBuf, head: Digest) -> Result<Self, JournalError> {
-        let path = folder.join(HEAD);
-        match read_bounded(&path, DIGEST as u64) {
-            Ok(found) if found == head.0 => {}
+        match stored_head(&folder) {
+            Ok(found) if found.0 == head.0 => {}
             Ok(_) => {
                 return Err(JournalError::OtherData {
                     path: run_folder.to_owned(),
                 });
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(JournalError::Io { path, error }) if error.kind() == io::ErrorKind::NotFound => {
                 write_atomically(&path, &head.0).map_err(io_at(&path))?;
             }
-            Err(error) => return Err(JournalError::Io { path, error }),
+            Err(error) => return Err(error),
         }
         Ok(Journal { folder, head })
     }

@@ -48,6 +48,9 @@ fn fingerprint(text: &str) -> Result<Fingerprint, String> {
         .map_err(|_| "admissible: a fingerprint of 64 hexadecimal digits".to_owned())
 }
 
+/// What the number of evaluations saved is not.
+const OF_ITSELF: &str = "which is what the file believes of itself: choose between files by other things than this number";
+
 /// Prints the label.
 pub fn show(arguments: &Show) -> Result<(), CliError> {
     let file = arguments.of.load()?;
@@ -216,7 +219,11 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     } else {
         cost(label, &mut line);
     }
-    line("worth", worth(file)?.words);
+    let worth = worth(file)?;
+    line("worth", worth.words);
+    if !worth.is_nothing {
+        line("", OF_ITSELF.into());
+    }
     line("digest", file.digest());
     line(
         "signed by",

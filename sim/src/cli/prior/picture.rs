@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 use sordino_core::domain::sobol::coordinate;
-use sordino_experiment::text::{significant, significant_up};
+use sordino_experiment::text::significant_up;
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::guide::{Believed, Guide};
-use sordino_host::space::{Parameter, Values};
-use sordino_report::chart::{Chart, Curve, Point, Points, Ruler, Scale};
-use sordino_report::figure::compose_over;
+use sordino_host::space::{Goal, Parameter, Values};
+use sordino_report::chart::{Chart, Curve, LOGARITHMIC, Point, Points, Ruler, Scale};
+use sordino_report::figure::{NAMELESS, compose_over};
+use sordino_report::svg::{log_ticks, plain, ticks};
 
 use sordino_experiment::command_line::error::CliError;
 
@@ -15,6 +16,8 @@ use sordino_experiment::command_line::error::CliError;
 const POINTS: u32 = 1000;
 /// Points of a curve over a range of numbers.
 const ALONG: u32 = 61;
+/// Steps between the numbers below an axis, at most about.
+const STEPS: u32 = 5;
 
 /// A parameter with the curve along it.
 struct Along<'a> {
@@ -53,9 +56,13 @@ pub fn along_parameters(file: &PriorFile) -> Result<String, CliError> {
             label.delta
         ),
     };
+    let better = match label.goal {
+        Goal::Minimize => "lower",
+        Goal::Maximize => "higher",
+    };
     let lines = [
         &*format!(
-            "{}: {} contributors, {costs}",
+            "{}: {} contributors, {costs}. In all panels {better} is better.",
             label.dataset, label.contributors
         ),
         "Mean of what contributors have in common, and one standard deviation of the file to either side; other parameters \
@@ -63,7 +70,12 @@ pub fn along_parameters(file: &PriorFile) -> Result<String, CliError> {
     ];
     let panels: Vec<(&Chart, &Ruler)> =
         panels.iter().map(|(chart, ruler)| (chart, ruler)).collect();
-    Ok(compose_over("What the file believes", &lines, &panels))
+    Ok(compose_over(
+        "What the file believes",
+        &lines,
+        &panels,
+        NAMELESS,
+    ))
 }
 
 fn is_logarithmic(parameter: &Parameter) -> bool {
@@ -137,18 +149,31 @@ fn words(points: &[Point], choices: &[Value]) -> Vec<(f64, String)> {
         .collect()
 }
 
+/// Round numbers along a parameter between two of its values, where the curve has them.
+fn round(from: f64, to: f64, logarithmic: bool, whole: bool) -> Vec<(f64, String)> {
+    let numbers = if logarithmic {
+        log_ticks(10f64.powf(from), 10f64.powf(to), STEPS)
+    } else {
+        ticks(from, to, STEPS)
+    };
+    numbers
+        .into_iter()
+        .filter(|x| !whole || (x - x.round()).abs() < 1e-9)
+        .map(|x| (if logarithmic { x.log10() } else { x }, plain(x)))
+        .collect()
+}
+
 /// The panel of one parameter.
 fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
     let name = &along.parameter.name;
     let logarithmic = is_logarithmic(along.parameter);
     let x_label = if logarithmic {
-        format!("{name}, logarithmic")
+        format!("{name}{LOGARITHMIC}")
     } else {
         name.clone()
     };
     let from = along.points.first().map_or(0.0, |point| point.x);
     let to = along.points.last().map_or(1.0, |point| point.x);
-    let fifths = (0..5).map(|tick| from + (to - from) * f64::from(tick) / 4.0);
     let ruler = match &along.parameter.values {
         // Places without an order: points that nothing connects, each with its name.
         Values::Choices { choices, ordered } if !ordered => Ruler {
@@ -163,36 +188,17 @@ fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
             ticks: words(&along.points, choices),
             points: Points::Band,
         },
-        Values::Number {
-            integer: true,
-            log: false,
-            ..
-        } => {
-            let mut whole: Vec<f64> = fifths.map(f64::round).collect();
-            whole.dedup();
-            Ruler {
-                from,
-                to,
-                ticks: whole.into_iter().map(|x| (x, x.to_string())).collect(),
-                points: Points::Band,
-            }
-        }
-        Values::Number { .. } => {
-            let ticks = fifths.map(|x| {
-                let number = if logarithmic { 10f64.powf(x) } else { x };
-                (x, significant(number, 2))
-            });
-            Ruler {
-                from,
-                to,
-                ticks: ticks.collect(),
-                points: Points::Band,
-            }
-        }
+        Values::Number { integer, .. } => Ruler {
+            from,
+            to,
+            ticks: round(from, to, logarithmic, *integer),
+            points: Points::Band,
+        },
     };
+    // One curve a panel: the lines above all panels say what it is.
     let curve = Curve {
         class: "blue",
-        label: "the file".into(),
+        label: String::new(),
         note: String::new(),
         points: along.points,
     };
@@ -205,4 +211,55 @@ fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
         y_max: high,
     };
     (chart, ruler)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(from: f64, to: f64, logarithmic: bool, whole: bool) -> Vec<String> {
+        let [from, to] = [from, to].map(|x| if logarithmic { x.log10() } else { x });
+        let ticks = round(from, to, logarithmic, whole);
+        assert!(
+            ticks
+                .iter()
+                .all(|(x, _)| (from - 1e-3..=to + 1e-3).contains(x)),
+            "{ticks:?}"
+        );
+        ticks.into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn numbers_below_an_axis_are_round_and_few() {
+        assert_eq!(
+            shown(0.07, 0.93, false, false),
+            ["0.2", "0.4", "0.6", "0.8"]
+        );
+        assert_eq!(shown(-5.0, 10.0, false, false), ["-5", "0", "5", "10"]);
+        assert_eq!(shown(1.0, 12.0, false, true), ["5", "10"]);
+        assert_eq!(shown(1.0, 3.0, false, true), ["1", "2", "3"]);
+        assert_eq!(shown(7.0, 7.0, false, true), ["7"]);
+        // Logarithmic: 1, 2, 5; powers of ten; every second one; and less than between two of these.
+        assert_eq!(
+            shown(0.03, 1.5, true, false),
+            ["0.05", "0.1", "0.2", "0.5", "1"]
+        );
+        assert_eq!(
+            shown(1e-4, 1.0, true, false),
+            ["0.0001", "0.001", "0.01", "0.1", "1"]
+        );
+        assert_eq!(
+            shown(1e-6, 1.0, true, false),
+            ["1e-6", "0.0001", "0.01", "1"]
+        );
+        assert_eq!(
+            shown(0.3, 0.45, true, false),
+            ["0.3", "0.35", "0.4", "0.45"]
+        );
+        assert_eq!(
+            shown(1.0, 64.0, true, true),
+            ["1", "2", "5", "10", "20", "50"]
+        );
+        assert_eq!(shown(3.0, 4.0, true, true), ["3", "4"]);
+    }
 }
