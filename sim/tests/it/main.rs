@@ -28,6 +28,7 @@ mod pages;
 mod parts;
 mod pictures;
 mod prior;
+mod prior_picture;
 mod privacy_cli;
 mod publisher;
 mod resume;
