@@ -14,6 +14,8 @@ struct Row {
     passed: bool,
     note: String,
     seconds: f64,
+    /// Of processors, which a busy machine does not make more; nothing where it is not known.
+    worked: Option<f64>,
 }
 
 /// What ran and how it ended.
@@ -25,6 +27,7 @@ impl Report {
     pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<String, String>) {
         println!("\n== {name}");
         let start = Instant::now();
+        let before = worked();
         let (passed, note) = match work() {
             Ok(note) => (true, note),
             Err(error) => {
@@ -37,12 +40,13 @@ impl Report {
             passed,
             note,
             seconds: start.elapsed().as_secs_f64(),
+            worked: before.zip(worked()).map(|(before, after)| after - before),
         });
     }
 
     /// Prints the table and the closing line; failure if any step failed or none ran.
     pub fn finish(self) -> ExitCode {
-        println!("\n{:<6} {:>7}  step", "", "seconds");
+        println!("\n{:<6} {:>7} {:>7}  step", "", "seconds", "of CPU");
         for row in &self.0 {
             let mark = if row.passed { "ok" } else { "FAILED" };
             let note = if row.note.is_empty() {
@@ -50,8 +54,16 @@ impl Report {
             } else {
                 format!(" ({})", row.note)
             };
-            println!("{mark:<6} {:>7.1}  {}{note}", row.seconds, row.name);
+            let worked = row
+                .worked
+                .map_or(String::new(), |worked| format!("{worked:.1}"));
+            println!(
+                "{mark:<6} {:>7.1} {worked:>7}  {}{note}",
+                row.seconds, row.name
+            );
         }
+        let seconds: f64 = self.0.iter().map(|row| row.seconds).sum();
+        println!("{:<6} {seconds:>7.1} {:>7}  all", "", "");
         let passed = self.0.iter().filter(|row| row.passed).count();
         let failed = self.0.len() - passed;
         println!("\n{passed} passed, {failed} failed");
@@ -61,6 +73,19 @@ impl Report {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Seconds of processors that ended commands of this program have taken, with all that they had
+/// started and waited for. Linux says it in hundredths.
+fn worked() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program stands in brackets and may hold anything: fields are counted from its
+    // end, where the third begins.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(16 - 3);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / 100.0)
 }
 
 /// The folder of the workspace, wherever the command was called from.
@@ -322,6 +347,14 @@ mod tests {
         );
         let error = run_within(Duration::from_secs(60), &shell("exit 3")).unwrap_err();
         assert!(error.contains("exit status: 3"), "{error}");
+    }
+
+    #[test]
+    fn what_commands_have_worked_is_known_when_they_end() {
+        let loops = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let before = worked().unwrap();
+        run(Command::new("sh").args(["-c", loops])).unwrap();
+        assert!(worked().unwrap() > before);
     }
 
     #[test]
