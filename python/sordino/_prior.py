@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -149,6 +149,7 @@ def _listed(studies: Any) -> List[Tuple[str, Pairs]]:
     return [(_name(name), _study(_name(name), values)) for name, values in studies.items()]
 
 
+@overload
 def publish(
     studies: Union[Mapping[str, Any], Any],
     space: Space,
@@ -167,7 +168,53 @@ def publish(
     note: Optional[str] = None,
     date: Optional[str] = None,
     sign: Optional[Path] = None,
-) -> Prior:
+    dry_run: Literal[False] = False,
+) -> Prior: ...
+
+
+@overload
+def publish(
+    studies: Union[Mapping[str, Any], Any],
+    space: Space,
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    dataset: str,
+    max_epsilon: Optional[float] = None,
+    goal: Optional[str] = None,
+    ledger: Optional[Path] = None,
+    another_ledger: bool = False,
+    counter: bool = True,
+    releases: int = 2,
+    features: int = 100,
+    by: Optional[str] = None,
+    note: Optional[str] = None,
+    date: Optional[str] = None,
+    sign: Optional[Path] = None,
+    dry_run: Literal[True],
+) -> Dict[str, Any]: ...
+
+
+def publish(
+    studies: Union[Mapping[str, Any], Any],
+    space: Space,
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    dataset: str,
+    max_epsilon: Optional[float] = None,
+    goal: Optional[str] = None,
+    ledger: Optional[Path] = None,
+    another_ledger: bool = False,
+    counter: bool = True,
+    releases: int = 2,
+    features: int = 100,
+    by: Optional[str] = None,
+    note: Optional[str] = None,
+    date: Optional[str] = None,
+    sign: Optional[Path] = None,
+    dry_run: bool = False,
+) -> Union[Prior, Dict[str, Any]]:
     """Makes a prior of what many studies have in common; each study is protected. The noise is the system's.
 
     Parameters
@@ -185,6 +232,8 @@ def publish(
     releases, features: two, or one for studies that answer once; 100, or 50 for a file of 6 kB
     by, note, date: words for the label
     sign: file of a key (P-256, PKCS #8) that signs; it is made if it is not there. `label["signed_by"]` is its fingerprint
+    dry_run: check all of this and return what the file would cost, as a dict: `epsilon`, `replace_epsilon`, `spent`, `spent_after`,
+        `left_after`, `bytes`, …; nothing is charged, made or written
 
     Warns
     -----
@@ -220,4 +269,6 @@ def publish(
         date=date,
         sign=None if sign is None else os.fspath(sign),
     )
+    if dry_run:
+        return json.loads(_native.publication_cost(listed, asked))
     return Prior._of(_native.publish_prior(listed, asked))

@@ -41,5 +41,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(search::space_of_toml, module)?)?;
     module.add_class::<prior::Prior>()?;
     module.add_function(wrap_pyfunction!(prior::publish_prior, module)?)?;
+    module.add_function(wrap_pyfunction!(prior::publication_cost, module)?)?;
     module.add_class::<search::Search>()
 }

@@ -1,22 +1,15 @@
 //! Prior files: what others learned of the same parameters.
 
 use std::ffi::CString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sordino_core::privacy::Event;
 use sordino_host::day::Day;
-use sordino_host::ledger::{
-    Accounting, CounterPlace, Ledger, Options, Preview, Terms, is_of_ledger,
-};
-use sordino_host::prior::doubts::doubts;
+use sordino_host::ledger::{CounterPlace, Ledger, LedgerError, Options, Preview, is_of_ledger};
 use sordino_host::prior::guide::{Believed, Guide};
-use sordino_host::prior::label::event;
-use sordino_host::prior::publish::{
-    Publication, PublishError, Study, check, check_budget, noise_multipliers, publish, with_ledger,
-};
+use sordino_host::prior::publish::{Checked, Publication, Study};
 use sordino_host::prior::worth::facts;
 use sordino_host::prior::{LoadError, PriorFile};
 use sordino_host::server::SystemSources;
@@ -177,136 +170,122 @@ fn after(error: impl std::fmt::Display) -> PyErr {
     RunError::new_err(format!("{error}; releases that were charged stay charged"))
 }
 
+/// What was wrong before.
+fn before(error: impl std::error::Error + 'static) -> PyErr {
+    InputError::new_err(chain(&error))
+}
+
+/// What a publication would cost, as JSON.
+#[pyfunction]
+pub fn publication_cost(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyResult<String> {
+    let (publication, studies) = publication(studies, &asked)?;
+    let checked = Checked::new(&publication, &studies, asked.max_epsilon).map_err(before)?;
+    signing(&asked)?;
+    let preview = py.detach(|| previewed(&checked, &asked)).map_err(before)?;
+    warn(py, &checked)?;
+    let cost = py.detach(|| checked.cost(&preview)).map_err(before)?;
+    serde_json::to_string(&cost).map_err(crate::error::failure)
+}
+
 /// Charges, releases, and makes a file of studies.
 #[pyfunction]
 pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyResult<Prior> {
-    let publication = Publication {
-        space: space(&asked.parameters)?,
-        goal: named("goal", &asked.goal, &GOALS)?,
-        value: asked.value,
-        epsilon: asked.epsilon,
-        delta: asked.delta,
-        releases: asked.releases,
-        features: asked.features,
-        dataset: asked.dataset.clone(),
-        by: asked.by,
-        note: asked.note,
-        published: asked.date,
-    };
-    let studies = studies
-        .into_iter()
-        .map(|given| study(given, &publication))
-        .collect::<PyResult<Vec<_>>>()?;
-    let terms = Terms {
-        data: asked.dataset,
-        unit: "study".into(),
-        records: None,
-        accounting: Accounting::Gaussian,
-        epsilon_max: asked.max_epsilon,
-        delta: asked.delta,
-    };
-    if let Some(key) = &asked.sign
-        && is_of_ledger(key, &asked.ledger).map_err(|error| InputError::new_err(chain(&error)))?
-    {
-        let key = key.display();
-        return Err(InputError::new_err(format!(
-            "sign: {key} is the ledger or its lock"
-        )));
-    }
-    let key = asked.sign.as_deref().map(SigningKey::find).transpose();
-    let key = key.map_err(unsigned)?.flatten();
-    if let Some(date) = &publication.published {
-        date.parse::<Day>()
-            .map_err(|what| InputError::new_err(format!("date: {what}")))?;
-    }
-    let place = Place {
-        path: &asked.ledger,
-        another: asked.another_ledger,
-        counter: asked.counter,
-    };
+    let (publication, studies) = publication(studies, &asked)?;
+    let checked = Checked::new(&publication, &studies, asked.max_epsilon).map_err(before)?;
+    let key = signing(&asked)?;
     // Before anything is begun: a program that makes errors of warnings pays nothing.
-    py.detach(|| previewed(&publication, &studies, &terms, &place))
-        .map_err(|error| InputError::new_err(chain(&error)))?;
-    for doubt in doubts(&publication, &studies) {
-        let doubt = CString::new(plain(&doubt)).map_err(crate::error::failure)?;
-        // That of the line that calls `sordino.publish`.
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &doubt, 2)?;
-    }
+    py.detach(|| previewed(&checked, &asked)).map_err(before)?;
+    warn(py, &checked)?;
     py.detach(|| {
-        let (ledger, sources) = ready(&publication, &terms, &place)
-            .map_err(|error| InputError::new_err(chain(&error)))?;
+        let ledger = opened(&checked, &asked).map_err(before)?;
+        let sources = SystemSources::new().map_err(before)?;
         // A key that is missing is made once nothing else is refused.
         let key = match (key, &asked.sign) {
             (None, Some(path)) => Some(SigningKey::open(path).map_err(unsigned)?),
             (key, _) => key,
         };
         // From here on releases may be charged, whatever goes wrong.
-        let published = publish(&publication, &studies, sources, ledger, |_| {});
-        let (file, ledger) = published.map_err(|error| after(chain(&error)))?;
-        let file = with_ledger(file, &ledger);
-        let file = match &key {
-            Some(key) => file.sign(key).map_err(after)?,
-            None => file,
-        };
+        let made = checked.publish(sources, ledger, key.as_ref(), |_| {});
+        let (file, _) = made.map_err(|error| after(chain(&error)))?;
         Prior::of(file).map_err(after)
     })
 }
 
-/// Where charges are kept.
-struct Place<'a> {
-    path: &'a Path,
-    another: bool,
-    counter: bool,
-}
-
-impl Place<'_> {
-    /// How the ledger is opened for releases with these events.
-    fn options(&self, events: &[Event]) -> Result<Options, PublishError> {
-        let counter = if self.counter {
-            CounterPlace::of_user()?
-        } else {
-            CounterPlace::Nowhere
-        };
-        Ok(Options {
-            counter,
-            another: self.another,
-            next: events[..1].to_vec(),
-        })
+/// What is to be published, and the studies in the space's numbers.
+fn publication(studies: Vec<Given>, asked: &Asked) -> PyResult<(Publication, Vec<Study>)> {
+    if let Some(date) = &asked.date {
+        date.parse::<Day>()
+            .map_err(|what| InputError::new_err(format!("date: {what}")))?;
     }
+    let publication = Publication {
+        space: space(&asked.parameters)?,
+        goal: named("goal", &asked.goal, &GOALS)?,
+        value: asked.value.clone(),
+        epsilon: asked.epsilon,
+        delta: asked.delta,
+        releases: asked.releases,
+        features: asked.features,
+        dataset: asked.dataset.clone(),
+        by: asked.by.clone(),
+        note: asked.note.clone(),
+        published: asked.date.clone(),
+    };
+    let studies = studies
+        .into_iter()
+        .map(|given| study(given, &publication))
+        .collect::<PyResult<Vec<_>>>()?;
+    Ok((publication, studies))
 }
 
-/// The events of a publication's releases.
-fn events(publication: &Publication) -> Result<Vec<Event>, PublishError> {
-    let multipliers = noise_multipliers(publication)?;
-    Ok(multipliers.iter().map(|z| event(*z)).collect())
+/// The key that signs, if it is there already.
+fn signing(asked: &Asked) -> PyResult<Option<SigningKey>> {
+    let Some(path) = &asked.sign else {
+        return Ok(None);
+    };
+    if is_of_ledger(path, &asked.ledger).map_err(before)? {
+        let path = path.display();
+        return Err(InputError::new_err(format!(
+            "sign: {path} is the ledger or its lock"
+        )));
+    }
+    SigningKey::find(path).map_err(unsigned)
 }
 
-/// Checks studies and budget, and that a ledger at this place has room for all releases. What is
-/// refused leaves nothing behind.
-fn previewed(
-    publication: &Publication,
-    studies: &[Study],
-    terms: &Terms,
-    place: &Place,
-) -> Result<(), PublishError> {
-    check(publication, studies)?;
-    let multipliers = noise_multipliers(publication)?;
-    check_budget(&multipliers, publication.delta, terms.epsilon_max)?;
-    let events = events(publication)?;
-    Ok(Preview::of(place.path, terms, &place.options(&events)?)?.admits(&events)?)
+/// Warns of what speaks against the file; the line that is named is the one that calls `sordino.publish`.
+fn warn(py: Python<'_>, checked: &Checked) -> PyResult<()> {
+    for doubt in checked.doubts() {
+        let doubt = CString::new(plain(&doubt)).map_err(crate::error::failure)?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &doubt, 2)?;
+    }
+    Ok(())
 }
 
-/// What was previewed, opened: the ledger with room for all releases, entropy.
-fn ready(
-    publication: &Publication,
-    terms: &Terms,
-    place: &Place,
-) -> Result<(Ledger, SystemSources), PublishError> {
-    let events = events(publication)?;
-    let mut ledger = Ledger::open_secret(place.path, terms, &place.options(&events)?)?;
-    ledger.admits(&events)?;
-    Ok((
-        ledger.on(Day::today()),
-        SystemSources::new().map_err(sordino_host::server::HostError::from)?,
-    ))
+/// How the ledger is opened.
+fn options(checked: &Checked, asked: &Asked) -> Result<Options, LedgerError> {
+    let counter = if asked.counter {
+        CounterPlace::of_user()?
+    } else {
+        CounterPlace::Nowhere
+    };
+    Ok(Options {
+        counter,
+        another: asked.another_ledger,
+        next: checked.first().to_vec(),
+    })
+}
+
+/// The ledger as it would be opened, with room for all releases; nothing is made or written.
+fn previewed(checked: &Checked, asked: &Asked) -> Result<Preview, LedgerError> {
+    let options = options(checked, asked)?;
+    let mut preview = Preview::of(&asked.ledger, &checked.terms(), &options)?;
+    preview.admits(checked.events())?;
+    Ok(preview)
+}
+
+/// What was previewed, opened.
+fn opened(checked: &Checked, asked: &Asked) -> Result<Ledger, LedgerError> {
+    let options = options(checked, asked)?;
+    let mut ledger = Ledger::open_secret(&asked.ledger, &checked.terms(), &options)?;
+    ledger.admits(checked.events())?;
+    Ok(ledger.on(Day::today()))
 }

@@ -51,6 +51,25 @@ def test_a_newcomer_begins_where_the_others_ended(prior):
     assert mean[0] < mean[1] - 1 and (prior.std([good, bad]) < 1).all()
 
 
+def test_a_dry_run_says_what_publishing_then_costs_and_leaves_nothing(tmp_path):
+    words = asked(tmp_path)
+    with pytest.warns(UserWarning, match="seldom worth anything"):
+        cost = sordino.publish(studies(20), SPACE, 0.9, 1e-4, sign=tmp_path / "new.key", dry_run=True, **words)
+    assert list(tmp_path.iterdir()) == []
+    assert cost["contributors"] == 20 and cost["charges"] == 0 and cost["spent"] == 0
+    with pytest.warns(UserWarning, match="seldom worth anything"):
+        made = sordino.publish(studies(20), SPACE, 0.9, 1e-4, sign=tmp_path / "new.key", **words)
+    for key in ("epsilon", "replace_epsilon", "delta", "releases", "features"):
+        assert cost[key] == made.label[key], key
+    # A dry run refuses what publishing refuses, and counts what was published.
+    with pytest.raises(sordino.InputError, match="budget"):
+        sordino.publish(studies(20), SPACE, 2.99, 1e-4, dry_run=True, **words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = sordino.publish(studies(20), SPACE, 0.1, 1e-4, dry_run=True, **words)
+    assert again["spent"] == cost["spent_after"] and again["charges"] == 2
+
+
 def test_a_bound_is_told_rounded_up(prior, monkeypatch):
     label = dict(prior.label, epsilon=7.0543)
     monkeypatch.setattr(sordino.Prior, "label", label)

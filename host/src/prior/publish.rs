@@ -20,12 +20,16 @@ use super::context::{Context, ContextError, Contributor, Learned};
 use super::error::unsearchable;
 use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, SELF_TEST_MAX, check_text, cost};
 use super::{PriorFile, PriorFileError, refuse};
-use crate::ledger::{Budgeted, Ledger, LedgerError};
+use crate::ledger::{Budgeted, LedgerError};
 use crate::server::{HostError, Population, ServerHost, Sources};
+use crate::signature::KeyError;
 use crate::space::{Goal, Space};
 use crate::text::significant_up;
 
+mod checked;
+
 pub use super::context::CANDIDATES;
+pub use checked::{Checked, Cost};
 /// The fewest points of a study.
 pub use sordino_core::federated::prior::POINTS_MIN;
 /// The most points of a study.
@@ -112,6 +116,9 @@ pub enum PublishError {
     /// The method's mechanism.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// The file could not be signed; its releases were charged.
+    #[error(transparent)]
+    Key(#[from] KeyError),
 }
 
 impl PublishError {
@@ -200,7 +207,7 @@ pub(crate) fn check_simulated(
 /// Checks studies and numbers before anything is computed.
 ///
 /// **Errors**: [`PublishError::Refused`], [`PublishError::Study`].
-pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
+fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
     check_publication(publication, studies.len())?;
     let core = publication.space.core().map_err(unsearchable)?;
     let mut names = BTreeSet::new();
@@ -239,7 +246,7 @@ fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
 /// them, is at most ε.
 ///
 /// **Errors**: [`PublishError::Budget`].
-pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishError> {
+pub(crate) fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishError> {
     equal_noise_multipliers(publication.epsilon, publication.delta, publication.releases)
 }
 
@@ -271,7 +278,7 @@ pub fn equal_noise_multipliers(
 /// Refuses a budget that the releases alone exceed, before there is a ledger of it.
 ///
 /// **Errors**: [`PublishError::Refused`], [`PublishError::Budget`].
-pub fn check_budget(
+fn check_budget(
     multipliers: &[f64],
     delta: f64,
     epsilon_max: Option<f64>,
@@ -289,39 +296,6 @@ pub fn check_budget(
         .into()),
         None => Ok(()),
     }
-}
-
-/// Publishes: `progress` is told each release that is made. The file is not written.
-///
-/// **Privacy**: the posterior is a function of the releases, which cost what the label says; each
-/// is charged before it is drawn. What this returns besides (errors, the number of studies) is
-/// public: N is.
-///
-/// **Errors**: [`PublishError`].
-///
-/// **Cost**: 128 virtual designs and N contributions a release, some seconds at M = 100.
-pub fn publish<S: Sources, L>(
-    publication: &Publication,
-    studies: &[Study],
-    sources: S,
-    ledger: L,
-    mut progress: impl FnMut(&str),
-) -> Result<(PriorFile, L), PublishError>
-where
-    L: Budgeted
-        + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
-{
-    check(publication, studies)?;
-    let prepared = Prepared::new(publication, studies.len())?;
-    let context = prepared.context();
-    progress(&format!(
-        "{} landmarks, lengthscale {}",
-        context.config().features(),
-        context.lengthscale()
-    ));
-    let enrolled: Vec<Option<&Study>> = studies.iter().map(Some).collect();
-    let published = prepared.publish(&enrolled, sources, ledger, progress)?;
-    Ok((published.file, published.ledger))
 }
 
 /// What is public of a publication before anybody contributes: a function of the space and of
@@ -546,7 +520,7 @@ fn narrow(numbers: &[f64]) -> Vec<f32> {
 /// of releases are written with as many digits as they need.
 ///
 /// **Errors**: as [`file()`].
-pub fn size(
+fn size(
     publication: &Publication,
     context: &Context,
     multipliers: &[f64],
@@ -649,14 +623,6 @@ fn label(
         published: publication.published.clone(),
         ledger: None,
     })
-}
-
-/// The file with the head of the ledger that its releases were charged in; to be signed after that.
-#[must_use]
-pub fn with_ledger(mut file: PriorFile, ledger: &Ledger) -> PriorFile {
-    file.signed = None;
-    file.label.ledger = Some(ledger.mark().chain());
-    file
 }
 
 #[cfg(test)]

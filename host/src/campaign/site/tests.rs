@@ -7,7 +7,7 @@ use sordino_core::privacy::SourceKind;
 use super::super::EVALUATIONS_MAX;
 use super::*;
 use crate::ledger::{Accounting, Ledger, Terms};
-use crate::prior::publish::{Publication, Study, publish};
+use crate::prior::publish::{Prepared, Publication, Study};
 use crate::server::{Population, ServerHost, SimulatedSources};
 use crate::space::{Goal, SpaceFile};
 
@@ -169,8 +169,10 @@ fn sites_make_the_file_of_one_party_with_all_values_and_go_on_with_it() {
     };
     let studies: Vec<Study> = all.iter().map(study).collect();
     let sources = SimulatedSources::new(RunSeed::new(5, 0));
-    let (published, _) =
-        publish(&publication(30.0), &studies, sources, ledger(1e-3), |_| {}).unwrap();
+    let enrolled: Vec<_> = studies.iter().map(Some).collect();
+    let prepared = Prepared::new(&publication(30.0), studies.len()).unwrap();
+    let published = prepared.publish(&enrolled, sources, ledger(1e-3), |_| {});
+    let published = published.unwrap().file;
     assert_eq!(file.digest(), published.digest());
     assert!(file == published);
     assert!(file.label.simulated && file.label.self_test > 1.0);

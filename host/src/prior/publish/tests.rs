@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use super::*;
-use crate::ledger::{Accounting, Terms};
+use crate::ledger::{Accounting, Ledger, Terms};
 use crate::prior::guide::{Guide, GuideError};
 use crate::prior::worth::worth;
 use crate::search::{Event, Head, Search, SearchError};
@@ -80,14 +80,10 @@ fn simulated(publication: &Publication, studies: &[Study]) -> Result<PriorFile, 
         delta: publication.delta,
     };
     let sources = SimulatedSources::new(RunSeed::new(5, 0));
-    publish(
-        publication,
-        studies,
-        sources,
-        Ledger::in_memory(&terms).unwrap(),
-        |_| {},
-    )
-    .map(|(file, _)| file)
+    let ledger = Ledger::in_memory(&terms).unwrap();
+    let checked = Checked::new(publication, studies, terms.epsilon_max)?;
+    let (file, _) = checked.publish(sources, ledger, None, |_| {})?;
+    Ok(file)
 }
 
 fn best(values: &[f64]) -> f64 {
@@ -542,7 +538,13 @@ fn an_enrolled_contributor_may_have_nothing_to_say() {
     };
     let mut enrolled: Vec<Option<&Study>> = all.iter().map(Some).collect();
     let whole = made(&enrolled).unwrap();
-    assert_eq!(whole.file, simulated(&publication, &all).unwrap());
+    let mut published = simulated(&publication, &all).unwrap();
+    // The one thing that a publication adds to its releases.
+    assert_eq!(
+        published.label.ledger.take(),
+        Some(whole.ledger.mark().chain())
+    );
+    assert!(whole.file == published);
     assert_eq!((whole.releases.len(), whole.ledger.len()), (2, 2));
     enrolled[4] = None;
     let less = made(&enrolled).unwrap().file;

@@ -9,12 +9,8 @@ use sordino_experiment::progress::log::note;
 use sordino_experiment::text::significant_up;
 use sordino_host::day::Day;
 use sordino_host::files::{create, folder_of, read_text};
-use sordino_host::ledger::{Accounting, Terms, is_of_ledger};
-use sordino_host::prior::doubts::doubts;
-use sordino_host::prior::label::event;
-use sordino_host::prior::publish::{
-    Publication, PublishError, check, check_budget, noise_multipliers, publish, with_ledger,
-};
+use sordino_host::ledger::is_of_ledger;
+use sordino_host::prior::publish::{Checked, Publication, PublishError};
 use sordino_host::prior::{PriorFile, PriorFileError};
 use sordino_host::server::SystemSources;
 use sordino_host::signature::{KeyError, SigningKey};
@@ -44,31 +40,23 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     new_file(arguments).map_err(input)?;
     let studies = studies::read(&arguments.from, &file.space)?;
     let publication = publication(arguments, &file, goal)?;
-    check(&publication, &studies).map_err(told)?;
-    let multipliers = noise_multipliers(&publication).map_err(told)?;
-    check_budget(&multipliers, arguments.delta, arguments.max_epsilon)
-        .map_err(|error| told(named(error)))?;
-    let events: Vec<_> = multipliers
-        .iter()
-        .map(|multiplier| event(*multiplier))
-        .collect();
+    let checked = Checked::new(&publication, &studies, arguments.max_epsilon);
+    let checked = checked.map_err(|error| told(named(error)))?;
     let signing = arguments.sign.as_deref().map(SigningKey::find).transpose();
     let key = signing.map_err(unsigned)?.flatten();
     room_for(arguments, file.space.parameters().len()).map_err(input)?;
-    let terms = terms(arguments);
+    let terms = checked.terms();
     let ledger = &arguments.ledger;
-    // All of them, so that no release is paid for whose file cannot be finished.
-    let preview = ledger.preview(&terms, &events, &events[..1], NOTHING)?;
-    doubts(&publication, &studies)
-        .iter()
-        .for_each(|told| note(told));
+    let preview = ledger.preview(&terms, checked.events(), checked.first(), NOTHING)?;
+    checked.doubts().iter().for_each(|told| note(told));
     // How many evaluations there are is not public.
     note(&format!("{} studies", studies.len()));
     if arguments.dry_run {
         ledger.told(preview.notes());
-        return dry::execute(arguments, &publication, studies.len(), &preview);
+        let cost = checked.cost(&preview).map_err(CliError::failure)?;
+        return dry::show(arguments, &cost);
     }
-    let ledger = ledger.open(&preview, &terms, &events, &events[..1], NOTHING)?;
+    let ledger = ledger.open(&preview, &terms, checked.events(), checked.first(), NOTHING)?;
     let ledger = ledger.on(Day::today());
     // A key that is missing is made once nothing else is refused.
     let key = match (key, &arguments.sign) {
@@ -76,12 +64,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         (key, _) => key,
     };
     let sources = SystemSources::new().map_err(CliError::failure)?;
-    let (file, ledger) = publish(&publication, &studies, sources, ledger, note).map_err(begun)?;
-    let file = with_ledger(file, &ledger);
-    let file = match &key {
-        Some(key) => file.sign(key).map_err(CliError::failure)?,
-        None => file,
-    };
+    let made = checked.publish(sources, ledger, key.as_ref(), note);
+    let (file, ledger) = made.map_err(begun)?;
     saved(&file, &arguments.out)?;
     let spent = ledger.spent().map_err(CliError::failure)?.epsilon;
     let mut facts = facts(&file)?;
@@ -260,16 +244,4 @@ fn publication(
         note: arguments.note.clone(),
         published: arguments.date.map(|day| day.to_string()),
     })
-}
-
-/// What the ledger of the data set is for.
-fn terms(arguments: &Arguments) -> Terms {
-    Terms {
-        data: arguments.dataset.clone(),
-        unit: "study".into(),
-        records: None,
-        accounting: Accounting::Gaussian,
-        epsilon_max: arguments.max_epsilon,
-        delta: arguments.delta,
-    }
 }
