@@ -88,7 +88,7 @@ fn size(landmarks: usize, capacity: u32, width: u32) -> Result<(usize, usize), R
     if !(1..=SORDINO_CANDIDATES_MAX).contains(&(width as usize)) {
         return Err(Refused::range("width", f64::from(width), "1..=10000"));
     }
-    // At most 5·10⁷ numbers, which a device of 32 bits can address.
+    // At most 7.5·10⁷ numbers, which a device of 32 bits can address.
     let numbers = storage_len(
         landmarks.min(SORDINO_LANDMARKS_MAX),
         capacity,

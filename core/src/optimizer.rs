@@ -147,7 +147,7 @@ pub struct Optimizer<T, S> {
     untaken: bool,
     /// The factor in the storage is that of the parameters: not while a fit is under way.
     factored: bool,
-    /// The expected improvement of the last suggestion, unit y.
+    /// The expected improvement at the point that was suggested last, unit y.
     gain: Option<T>,
     work: Work<T>,
     storage: S,
@@ -203,8 +203,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// made again where they were made; an entry of [`Optimizer::take_fit`] saves that. What was
     /// refused when the log was written is refused again; [`Optimizer::refused`] counts it.
     ///
-    /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] for a point of another box;
-    /// for fitted parameters that cannot be those of this optimiser [`OptimizerError::Kernel`],
+    /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] and [`SpaceError::Value`] for
+    /// a point of another box; [`OptimizerError::Told`] for a fit of more than was told; for fitted parameters that cannot be those of this optimiser [`OptimizerError::Kernel`],
     /// [`SurrogateError::Unresolved`] or [`SurrogateError::Singular`].
     ///
     /// **Cost**: n² flops an observation; n³/3 a fit that the log has, at most 48 n³ one that it
@@ -265,6 +265,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 }
             }
         }
+        // A program that keeps the end of its log has the last fit before observations that the fit
+        // knew, so this is seen at the end.
+        let (fitted, told) = (self.parameters.told, self.told);
+        if fitted > told {
+            return Err(OptimizerError::Told { fitted, told });
+        }
         Ok(())
     }
 
@@ -273,7 +279,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.len
     }
 
-    /// Whether there is no observation yet.
+    /// Whether no row is in use yet: nothing was told, and nothing failed.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -542,7 +548,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 /// the log was written as well.
 fn replayed(observed: Result<Observed, OptimizerError>) -> Result<(), OptimizerError> {
     match observed {
-        Err(error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. })) => Err(error),
+        Err(
+            error @ (OptimizerError::Surrogate(SurrogateError::Dimension { .. })
+            | OptimizerError::Space(_)),
+        ) => Err(error),
         _ => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use core::task::Poll;
 
 use super::failed::failed_at;
 use super::level::level;
-use super::surface::{Surface, in_unit_box, same_point};
+use super::surface::{Surface, in_unit_box};
 use super::work::{Choosing, Work};
 use super::{Optimizer, OptimizerError, Point};
 use crate::domain::sobol::coordinate;
@@ -13,6 +13,7 @@ use crate::linalg::block::WIDTH;
 use crate::linalg::{slice, squared_distance};
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
+use crate::surrogate::exact::same_point;
 
 /// Candidates that a list may have, at most.
 pub const CANDIDATES_MAX: usize = 10_000;
@@ -79,8 +80,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         };
         if begun.is_none() {
             self.check_candidates(candidates)?;
+            self.gain = None;
         }
-        if !self.planned() {
+        if self.fills_next() {
             return Ok(Poll::Ready(self.nearest_to_design(candidates)));
         }
         if !self.refit_slice(evaluations) {
@@ -167,7 +169,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             let units = in_unit_box(questions.space, points, &mut units);
             surface.values(units, dim, choosing.value, &mut values);
             for (unit, value) in slice::rows(units, dim).zip(values) {
-                let asked = slice::rows(inputs, dim).any(|row| row == unit);
+                let asked = slice::rows(inputs, dim).any(|row| same_point(row, unit));
                 let may = !asked || (repeats && !failed_at(&gp, unit));
                 if may && (choosing.chosen.is_none() || value > choosing.value) {
                     (choosing.chosen, choosing.value) = (Some(choosing.looked), value);

@@ -37,6 +37,13 @@ pub enum OptimizerError {
         /// The largest magnitude of a value.
         largest: f64,
     },
+    /// A log with fitted parameters of more observations than it tells of.
+    Told {
+        /// Observations of the fit.
+        fitted: u32,
+        /// Observations that were told.
+        told: u32,
+    },
     /// An upper confidence bound's width that is infinite or NaN.
     Width {
         /// The width given.
@@ -97,6 +104,12 @@ impl fmt::Display for OptimizerError {
                 write!(
                     f,
                     "the value {value:e} is outside [-{largest:e}, {largest:e}]: count it in a larger unit"
+                )
+            }
+            OptimizerError::Told { fitted, told } => {
+                write!(
+                    f,
+                    "the log has a fit of {fitted} observations and tells of {told}: the fit is of another log"
                 )
             }
             OptimizerError::Width { width } => {

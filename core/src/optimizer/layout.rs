@@ -8,7 +8,9 @@ use crate::surrogate::map::{self, AxisKernel};
 /// Numbers of storage for `dim` axes and at most `capacity` observations: about n²/2 + (D + 8)n,
 /// with `f32`, three axes and 48 observations 7 kB. A fit needs no more.
 pub const fn storage_len(dim: usize, capacity: usize) -> usize {
-    exact::storage_len(dim, capacity) + 3 * capacity + search_len(dim) + 4 * dim
+    exact::storage_len(dim, capacity)
+        .saturating_add(capacity.saturating_mul(3))
+        .saturating_add(search_len(dim) + 4 * dim)
 }
 
 /// Numbers that a search and a fit share: one of them is under way at a time.

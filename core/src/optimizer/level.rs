@@ -10,8 +10,7 @@ use crate::kernel::Kernel;
 use crate::linalg::slice::{self, head_mut};
 use crate::linalg::{dot, lower};
 use crate::math::Scalar;
-use crate::surrogate::map;
-use crate::surrogate::mark::is_mark;
+use crate::surrogate::{map, mark};
 
 /// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point
 /// of largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise, among those that did not fail.
@@ -28,10 +27,8 @@ pub(super) fn level<T: Scalar>(
     let (center, _) = map::moments(gp.targets());
     let mut observations = T::from_u32(n as u32);
     let mut scatter = T::ZERO;
-    for (count, own) in gp.counts().iter().zip(gp.scatters()) {
-        if *count > T::ONE && !is_mark(*own) {
-            (observations, scatter) = (observations + (*count - T::ONE), scatter + *own);
-        }
+    for (count, own) in mark::repeats(gp.counts(), gp.scatters()) {
+        (observations, scatter) = (observations + (count - T::ONE), scatter + own);
     }
     let scatter = scatter / gp.noise_variance();
     let found = map::scale(gp.factor(), center, scatter, observations, whitened, ones);
@@ -45,11 +42,11 @@ pub(super) fn level<T: Scalar>(
         value: -T::INFINITY,
     };
     let any_failed = gp.any_failed();
-    // Before the first row nothing is: any row is better.
+    // Of the incumbent: any first row is better than none.
     let mut is_failed = true;
     let rows = slice::rows(gp.inputs(), gp.dim());
     for (i, (row, (y, alpha_i))) in rows.zip(gp.targets().iter().zip(alpha.iter())).enumerate() {
-        // The same choice under another context is no row, but has a mean too.
+        // A row failed itself, or the same choice failed under the context that is asked for.
         let mut failed = any_failed && (gp.has_failed(i) || failed_at(gp, row));
         let value = match given {
             None => *y - gp.row_noise(i) * *alpha_i,
@@ -61,7 +58,7 @@ pub(super) fn level<T: Scalar>(
                 level.mean + dot(ones, alpha)
             }
         };
-        // What failed is the incumbent only where nothing else is.
+        // A row that did not fail is better than any that did.
         let better = if failed == is_failed {
             value > level.value
         } else {

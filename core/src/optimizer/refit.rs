@@ -157,7 +157,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// Whatever it came to, the next one is due later; the factor is made again.
     fn end_fit(&mut self) {
-        self.work = Work::None;
+        (self.work, self.gain) = (Work::None, None);
         self.parameters.told = self.told;
         // Rows that were taken one by one may be too alike for a factor at once: more noise always
         // has one.

@@ -32,7 +32,8 @@ pub struct Settings {
     pub initial_points: u32,
     /// How many points of that sequence there are in all: those beyond the initial ones are every
     /// fifth suggestion after them. 0 means 2 per axis and 2 more, or the initial points if those
-    /// are more. Points that [failed](super::Optimizer::fail) count towards neither.
+    /// are more; fewer than those are as many. Points that [failed](super::Optimizer::fail) count
+    /// towards neither.
     pub filling_points: u32,
     /// Expected improvement.
     pub acquisition: Acquisition,
@@ -43,7 +44,7 @@ pub struct Settings {
     /// Of the initial points and of the points that a search looks at; any number.
     pub seed: u32,
     /// For values that drift: accepted observations after which one counts half, its noise variance
-    /// twice; the noise fraction is .01 at least then. 0: it never does.
+    /// twice; a fit then finds a noise fraction of .01 at least. 0: it never does.
     pub half_life: u32,
 }
 
@@ -58,9 +59,8 @@ fn filling(axes: usize, initial_points: u32) -> u32 {
 }
 
 impl Settings {
-    /// The usual ones of a search over so many parameters, which may have more axes than that (a
-    /// choice of five has five), that was told so many values before its first question: those
-    /// count as initial points.
+    /// Settings of a search over `parameters` parameters. A choice of five has five axes and is one
+    /// parameter. `known` values told before the first question count as initial points.
     ///
     /// ```
     /// use sordino_core::optimizer::Settings;

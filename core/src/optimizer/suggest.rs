@@ -106,7 +106,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// Whether the next question is a point that fills the box, whatever the model says: the
     /// initial ones, then every fifth until there are
-    /// [`filling_points`](super::Settings::filling_points).
+    /// [`filling_points`](super::Settings::filling_points); also after a refused observation.
     ///
     /// ```
     /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, Settings}};
@@ -124,13 +124,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// # Ok::<(), optimizer::OptimizerError>(())
     /// ```
     pub fn fills_next(&self) -> bool {
-        let (initial, all) = self.settings.points(self.space.dim());
-        match self.values().checked_sub(initial) {
-            None => true,
-            Some(later) => {
-                later % FILLING == FILLING - 1 && later / FILLING < all.saturating_sub(initial)
-            }
+        if !self.is_begun() || self.last_refused {
+            return true;
         }
+        let (initial, all) = self.settings.points(self.space.dim());
+        let later = self.values().saturating_sub(initial);
+        later % FILLING == FILLING - 1 && later / FILLING < all.saturating_sub(initial)
     }
 
     /// Values that were told, without what failed: a failure says nothing of the function, and a
@@ -139,15 +138,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.told.saturating_sub(self.failed() as u32)
     }
 
-    /// Whether enough values are known for a model.
+    /// Whether enough values are known for a model. Where rows failed, they are those that the rows
+    /// still have: failures may have taken the others' places, and what all failed says nothing of
+    /// the function.
     pub(super) fn is_begun(&self) -> bool {
-        self.values() >= self.settings.points(self.space.dim()).0
-    }
-
-    /// Whether the model is asked: not while all that was asked failed, which says nothing of the
-    /// function.
-    pub(super) fn planned(&self) -> bool {
-        !self.fills_next() && self.any_told() && !self.last_refused
+        let (initial, _) = self.settings.points(self.space.dim());
+        let failed = self.failed();
+        let known = self.len - failed;
+        self.values() >= initial
+            && (failed == 0 || known >= self.capacity.min(initial as usize).max(1))
     }
 
     /// A slice of the fit that is due; true if none is left. One that fails leaves the parameters.
@@ -169,7 +168,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if self.given.is_none() && self.space.axes().iter().any(|axis| axis.context) {
             return Err(OptimizerError::NoContext);
         }
-        if !self.planned() {
+        if self.fills_next() {
             return self.proposed(-T::INFINITY).map(Poll::Ready);
         }
         if !self.refit_slice(evaluations) {
@@ -192,9 +191,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         match searched {
             Poll::Pending => Ok(Poll::Pending),
             Poll::Ready(found) => {
-                if self.gain.is_none() {
-                    self.gain = Some(self.gain_at_point(suggesting.level)?);
-                }
+                self.gain = Some(self.gain_at_point(suggesting.level)?);
                 self.proposed(found).map(Poll::Ready)
             }
         }

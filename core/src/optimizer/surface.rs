@@ -9,14 +9,8 @@ use crate::linalg::block::{self, WIDTH};
 use crate::linalg::{dot, lower, slice, sum_of_squares};
 use crate::math::Scalar;
 use crate::space::Space;
+use crate::surrogate::exact::same_point;
 use crate::surrogate::map::AxisKernel;
-
-/// Whether two points of the unit box are one, up to what translating there and back rounds.
-pub(super) fn same_point<T: Scalar>(a: &[T], b: &[T]) -> bool {
-    a.iter()
-        .zip(b)
-        .all(|(a, b)| (*a - *b).abs() <= T::from_f64(8.0) * T::EPSILON)
-}
 
 /// Points in the user's units, row-major, in the unit box; `units` has room for them.
 pub(super) fn in_unit_box<'a, T: Scalar>(

@@ -397,7 +397,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// The candidate to use, and its posterior mean in the user's unit: of those that were told and
     /// never failed the one of largest mean, under the hypothesis of largest weight. Nothing if
-    /// there is none. A suggestion that was begun in slices begins again.
+    /// there is none. Where all values told are equal, the mean is that value. A suggestion that was
+    /// begun in slices begins again.
     ///
     /// After the last evaluation use this one. The last [`Newcomer::suggest`] is a question, and may
     /// be a poor candidate.
@@ -467,7 +468,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         let (rows, mut parts, mut block, file) = self.parts();
         let fitted = likeliest(&hypotheses, &rows, &mut parts);
         let unit = rows.unit();
-        // Where all values are equal, A is 1.
+        // Where all values are equal, A is 1: what is under way then looks as the file says, and speaks
+        // neither for the file nor against it.
         let range = if unit.range > T::ZERO {
             unit.range
         } else {

@@ -17,7 +17,7 @@ use crate::optimizer::{Optimizer, OptimizerError, Settings};
 const VALUES_MIN: usize = 15;
 
 /// Values from which on a search of so many axes goes on with its own model: 15, and not fewer than
-/// a search without a file begins with, 2·axes + 2.
+/// the points that fill the space in a search without a file, 2·axes + 2.
 pub const fn own_model_from(axes: usize) -> usize {
     let first = 2 * axes + 2;
     if first > VALUES_MIN {

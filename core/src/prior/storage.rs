@@ -32,12 +32,11 @@ pub const fn numbers_len(landmarks: usize, dim: usize) -> usize {
 /// assert!(4 * storage_len(50, 32, 1).max(attach_len(50)) <= 12 * 1024);
 /// ```
 pub const fn storage_len(landmarks: usize, capacity: usize, width: usize) -> usize {
-    let scratch = scratch_len(landmarks, capacity);
-    2 * packed_len(capacity)
-        + capacity * landmarks
-        + 5 * capacity
-        + scratch
-        + (capacity + 3) * width
+    // n² + n of two triangles. What no address reaches is more than any storage holds.
+    capacity
+        .saturating_mul(capacity.saturating_add(landmarks).saturating_add(6))
+        .saturating_add(scratch_len(landmarks, capacity))
+        .saturating_add(capacity.saturating_add(3).saturating_mul(width))
 }
 
 /// Numbers that a row of the landmarks and one of the observations share: one of them is in use at

@@ -131,9 +131,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     /// The posterior probability that the file counts, Σ of the weights of the hypotheses with τ =
-    /// 1: its prior before the second observation, 0 where no file is read. Below ½ the
-    /// observations speak against the file, and what a newcomer asks then is best asked by a search
-    /// that never had it: the first points were the file's, and cover nothing.
+    /// 1: its prior before the second observation, 0 where no file is read. Below ½ the values
+    /// contradict the file. Ask an [`Optimizer`](crate::optimizer::Optimizer) that was told the same
+    /// values: it fills the space first, which the file's points did not.
     ///
     /// **Cost**: that of weighing all hypotheses twice, n³/6 multiply-adds each.
     ///
@@ -171,7 +171,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     /// Whether what was told still speaks for the file: it is read, [`Newcomer::trust`] is at least
-    /// ½, and no more than [`VALUES_MAX`] values were told, beyond which a search knows more than
+    /// ½, and no more than [`VALUES_MAX`] values and failures were told, beyond which a search knows more than
     /// any file. If not, the next question is that of an [`Optimizer`](crate::optimizer::Optimizer)
     /// that was told the same and never had the file.
     ///

@@ -20,6 +20,7 @@
 use super::SurrogateError;
 use super::exact::storage::{Parts, split};
 use super::fit::{DIM_LIMIT, invert};
+use super::mark;
 use super::noise::RowNoise;
 use crate::kernel::{InverseSquares, Kernel, Lengthscales, Radial, RadialKernel, Stationary};
 use crate::linalg::ascent::{self, Ascent, Looked};
@@ -265,12 +266,10 @@ impl<T: Scalar> Rows<'_, T> {
         let mut repeats = T::ZERO;
         let mut ln_counts = T::ZERO;
         let mut scatter = T::ZERO;
-        for (count, own) in head(counts, n).iter().zip(head(scatters, n)) {
-            if *count > T::ONE {
-                repeats += *count - T::ONE;
-                ln_counts += count.ln();
-                scatter += *own / deviation / deviation;
-            }
+        for (count, own) in mark::repeats(head(counts, n), head(scatters, n)) {
+            repeats += count - T::ONE;
+            ln_counts += count.ln();
+            scatter += own / deviation / deviation;
         }
         let values = head_mut(self.values, n);
         values
@@ -323,11 +322,9 @@ impl<T: Scalar> Rows<'_, T> {
         let (_, deviation) = moments(head(targets, n));
         let mut repeats = T::ZERO;
         let mut scatter = T::ZERO;
-        for (count, own) in head(counts, n).iter().zip(head(scatters, n)) {
-            if *count > T::ONE {
-                repeats += *count - T::ONE;
-                scatter += *own / deviation / deviation;
-            }
+        for (count, own) in mark::repeats(head(counts, n), head(scatters, n)) {
+            repeats += count - T::ONE;
+            scatter += own / deviation / deviation;
         }
         let values = head(self.values, n);
         let observations = T::from_u32(n as u32) + repeats;

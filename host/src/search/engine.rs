@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sordino_core::domain::BoxDomain;
 use sordino_core::domain::sobol::coordinate;
-use sordino_core::optimizer::{self, Optimizer, OptimizerError, Settings};
+use sordino_core::optimizer::{self, CANDIDATES_MAX, Optimizer, OptimizerError, Settings};
 use sordino_core::prior::own_model_from;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_core::space::Space;
@@ -47,28 +47,38 @@ pub fn scramble(seed: u64) -> u32 {
 }
 
 /// The point that `choose` names of those that are not known, from their moments if there are any;
-/// nothing if all are known.
+/// nothing if all are known. A list that has no room beside what is known is looked at in shares, and
+/// the best of the shares are compared.
 fn fresh_of(
     points: &[Vec<f64>],
     moments: Option<&[f64]>,
     known: &[Known],
-    choose: impl FnOnce(&[Vec<f64>], Option<&[f64]>) -> Result<usize, SearchError>,
+    mut choose: impl FnMut(&[Vec<f64>], Option<&[f64]>) -> Result<usize, SearchError>,
 ) -> Result<Option<Vec<f64>>, SearchError> {
-    let places: Vec<usize> = (0..points.len())
+    let mut places: Vec<usize> = (0..points.len())
         .filter(|place| !known.iter().any(|(known, _)| *known == points[*place]))
         .collect();
+    let room = CANDIDATES_MAX.saturating_sub(known.len()).max(2);
+    let mut best_of = |places: &[usize]| {
+        let fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
+        let moments: Option<Vec<f64>> = moments.map(|moments| {
+            places
+                .iter()
+                .flat_map(|p| [moments[2 * p], moments[2 * p + 1]])
+                .collect()
+        });
+        Ok::<_, SearchError>(places[choose(&fresh, moments.as_deref())?])
+    };
+    while places.len() > room {
+        places = places
+            .chunks(room)
+            .map(&mut best_of)
+            .collect::<Result<_, _>>()?;
+    }
     if places.is_empty() {
         return Ok(None);
     }
-    let mut fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
-    let moments: Option<Vec<f64>> = moments.map(|moments| {
-        places
-            .iter()
-            .flat_map(|p| [moments[2 * p], moments[2 * p + 1]])
-            .collect()
-    });
-    let place = choose(&fresh, moments.as_deref())?;
-    Ok(Some(fresh.swap_remove(place)))
+    Ok(Some(points[best_of(&places)?].clone()))
 }
 
 /// Those of the optimizer, where so many values are known when the first question is asked.
@@ -122,7 +132,8 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Before the first value, and before so many that are known when the first question is asked.
+    /// Before the first value. `known` values are told, or points fill the space, before a model is
+    /// asked, where those are more than of a search for itself.
     pub(super) fn new(
         space: Space,
         candidates: Option<Arc<[Vec<f64>]>>,
@@ -239,7 +250,8 @@ impl Engine {
             let seed = scramble(self.seed);
             let is_own = self.told.len() >= own_model_from(self.space.searched().count());
             let mut own = is_own.then(|| guide.own_model(&known, seed)).transpose()?;
-            let numbers = self.best_fresh(&known, given, guide, |points, moments| {
+            let asked = (&known[..], failed);
+            let numbers = self.best_fresh(asked, given, guide, |points, moments| {
                 Ok(guide.choose(&known, points, moments, seed, own.as_mut())?)
             })?;
             return Ok(Proposal {
@@ -349,10 +361,10 @@ impl Engine {
 
     /// The best of the candidates that were not asked, or of a pool, which is the same at every
     /// question, and of points around that: `choose` says which of a list. If all were asked, the
-    /// first again.
+    /// best of those that did not fail again.
     fn best_fresh(
         &self,
-        known: &[Known],
+        (known, failed): (&[Known], &[Vec<f64>]),
         given: &[Option<f64>],
         guide: &Guide,
         mut choose: impl FnMut(&[Vec<f64>], Option<&[f64]>) -> Result<usize, SearchError>,
@@ -360,7 +372,7 @@ impl Engine {
         if let Some(list) = &self.candidates {
             let moments = guide.moments_of(list)?;
             let best = fresh_of(list, Some(&moments), known, &mut choose)?;
-            return Ok(best.unwrap_or_else(|| list[0].clone()));
+            return Ok(best.unwrap_or_else(|| self.best_told(list, failed)));
         }
         let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(index, given)).collect();
         let Some(best) = fresh_of(&pool, None, known, &mut choose)? else {
@@ -371,6 +383,19 @@ impl Engine {
             let best = fresh_of(points, None, known, &mut choose)?;
             Ok(best.unwrap_or_else(|| points[0].clone()))
         })
+    }
+
+    /// Of a list of which everything was asked the candidate of the largest value told that never
+    /// failed; any that did not fail where none has a value, and the first where all failed.
+    fn best_told(&self, list: &[Vec<f64>], failed: &[Vec<f64>]) -> Vec<f64> {
+        let sound = list.iter().filter(|point| !failed.contains(point));
+        let value = |point: &&Vec<f64>| {
+            let told = self.told.iter().filter(|(told, _)| told == *point);
+            told.map(|(_, value)| *value)
+                .fold(f64::NEG_INFINITY, f64::max)
+        };
+        let best = sound.max_by(|a, b| value(a).total_cmp(&value(b)));
+        best.unwrap_or(&list[0]).clone()
     }
 
     /// The best of the points around one, at shorter and shorter distances.

@@ -215,10 +215,10 @@ impl Search {
         &self.events
     }
 
-    /// The next question. What was told before the first one counts as the points with which a
-    /// search begins, which otherwise are as many as parameters and one more, three at least;
-    /// every fifth later one fills the space too, until there are 2D + 2. `context` has the values of the parameters that are given, and no others.
-    /// It is under way until it is told or has failed.
+    /// The next question. A search begins with D + 1 points that fill the space, D the parameters,
+    /// three at least; values that were told before the first question count as such points. Every
+    /// fifth later question fills the space too, until 2D + 2 do. `context` has the values of the
+    /// parameters that are given, and no others. It is under way until it is told or has failed.
     ///
     /// **Errors**: [`SearchError`]; nothing was asked then.
     pub fn ask(&mut self, context: &Value) -> Result<Point, SearchError> {

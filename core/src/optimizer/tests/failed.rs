@@ -323,3 +323,53 @@ fn what_a_failed_point_was_told_before_says_nothing_of_the_noise() {
     // Negative control: values that did not fail say much of it, here that it is larger.
     assert!(spread(&[0.2, 0.4, 0.3], false) > 10.0 * at_once);
 }
+
+/// The same of a fit, whose likelihood counts repeats: without a scatter they would say that there
+/// is no noise.
+#[test]
+fn a_fit_learns_no_noise_from_a_point_that_failed() {
+    let fitted = |told: usize| {
+        let begun = Parameters {
+            lengthscales: Point::from_slice(&[0.3]).unwrap(),
+            noise_fraction: 1e-10,
+            told: 0,
+        };
+        let mut optimizer = line::<f64>(12, unfitted_settings());
+        optimizer.replay([LogEntry::Fitted(begun)]).unwrap();
+        for (i, y) in [0.9, -0.8, 0.4, 0.7, -0.6, 0.1].into_iter().enumerate() {
+            optimizer.observe(&[0.15 * i as f64], y).unwrap();
+        }
+        for _ in 0..told {
+            optimizer.observe(&[0.95], 0.3).unwrap();
+        }
+        optimizer.fail(&[0.95]).unwrap();
+        assert_eq!(optimizer.len(), 7, "repeats are averaged into their row");
+        optimizer.fit().unwrap().unwrap();
+        optimizer.noise_fraction()
+    };
+    let at_once = fitted(0);
+    for told in [1, 3, 7] {
+        let after = fitted(told);
+        assert!(after > 0.5 * at_once, "{told}: {after} {at_once}");
+    }
+}
+
+/// Six failures and one value in a window of four rows: one value is no model.
+#[test]
+fn a_window_full_of_failures_asks_no_model() {
+    let settings = Settings {
+        when_full: WhenFull::DropOldest,
+        ..Settings::default()
+    };
+    let mut optimizer = line::<f64>(4, settings);
+    for i in 0..6 {
+        optimizer.fail(&[0.1 * f64::from(i)]).unwrap();
+    }
+    optimizer.observe(&[0.9], 1.0).unwrap();
+    assert!(optimizer.fills_next() && !optimizer.fit_is_due());
+    optimizer.observe(&[0.8], 1.0).unwrap();
+    assert!(optimizer.fills_next());
+    optimizer.observe(&[0.7], 2.0).unwrap();
+    assert_eq!((optimizer.len(), optimizer.failed()), (4, 1));
+    assert!(!optimizer.fills_next() && optimizer.fit_is_due());
+}

@@ -197,3 +197,42 @@ fn a_log_that_cannot_be_this_optimizers_is_refused() {
     );
     assert!(LogEntry::told(&[0.0f32; 17], 1.0).is_err());
 }
+
+/// A log of another box is refused by the point that shows it, not read as if that had been refused
+/// before; and a fit of more than the log tells is another log's.
+#[test]
+fn a_log_of_another_box_is_refused() {
+    let resumed = |log: Vec<LogEntry<f64>>| {
+        let storage = vec![0.0; storage_len(1, 8)];
+        Optimizer::resume(unit_box(1), Settings::default(), 8, storage, log)
+    };
+    let told = |x: f64| LogEntry::told(&[x], 1.0).unwrap();
+    assert_eq!(resumed(vec![told(0.3), told(0.6)]).unwrap().len(), 2);
+    for beyond in [told(13.0), LogEntry::failed(&[13.0]).unwrap()] {
+        let found = resumed(vec![told(0.3), beyond]).err();
+        assert!(
+            matches!(
+                found,
+                Some(OptimizerError::Space(SpaceError::Value { value: 13.0, .. }))
+            ),
+            "{found:?}"
+        );
+    }
+    let fitted = |count| {
+        LogEntry::Fitted(Parameters {
+            lengthscales: Point::from_slice(&[0.3]).unwrap(),
+            noise_fraction: 1e-3,
+            told: count,
+        })
+    };
+    // The end of a longer log: the fit knew what follows it.
+    let forgotten = LogEntry::Forgotten { observations: 4 };
+    assert!(resumed(vec![forgotten, fitted(5), told(0.3)]).is_ok());
+    assert_eq!(
+        resumed(vec![told(0.3), fitted(u32::MAX)]).err(),
+        Some(OptimizerError::Told {
+            fitted: u32::MAX,
+            told: 1
+        })
+    );
+}

@@ -200,6 +200,82 @@ fn a_half_life_believes_what_is_newer() {
     );
 }
 
+/// Neighbours on a long list of few axes are alike to single precision, but are not one: each is a
+/// row, or the search would ask one of them for ever.
+#[test]
+fn a_long_list_in_single_precision_is_not_asked_one_candidate_again_and_again() {
+    let list: Vec<f32> = (0..=4000).map(|k| k as f32 / 4000.0).collect();
+    let storage = vec![0.0; storage_len(1, 64)];
+    let mut optimizer = Optimizer::new(unit_box(1), Settings::default(), 64, storage).unwrap();
+    let mut asked = Vec::new();
+    for _ in 0..40 {
+        let candidate = optimizer.suggest_among(&list).unwrap();
+        assert!(!asked.contains(&candidate), "{candidate} of {asked:?}");
+        asked.push(candidate);
+        let x = list[candidate];
+        optimizer.observe(&[x], -(x - 0.3) * (x - 0.3)).unwrap();
+    }
+    assert_eq!(optimizer.len(), 40);
+    assert!(asked.contains(&1200), "{asked:?}");
+}
+
+/// What a rule of one's own found, or an older fit, is not what the next suggestion promises.
+#[test]
+fn the_gain_is_that_of_the_last_suggestion() {
+    let storage = vec![0.0; storage_len(1, 20)];
+    let mut optimizer = Optimizer::new(unit_box(1), Settings::default(), 20, storage).unwrap();
+    for i in 0..10 {
+        let x = 0.1 * f64::from(i);
+        optimizer.observe(&[x], (6.0 * x).sin()).unwrap();
+    }
+    let expected = optimizer.suggest().unwrap();
+    let gain = optimizer.expected_gain().unwrap();
+    optimizer
+        .suggest_by(&|_: f64, variance: f64, _: f64| variance)
+        .unwrap();
+    let other = optimizer.expected_gain().unwrap();
+    assert_ne!(gain.to_bits(), other.to_bits());
+    assert_eq!(optimizer.suggest().unwrap(), expected);
+    assert_eq!(optimizer.expected_gain(), Some(gain));
+    optimizer.fit().unwrap().unwrap();
+    assert_eq!(optimizer.expected_gain(), None);
+    optimizer.suggest().unwrap();
+    assert!(optimizer.expected_gain().is_some());
+    optimizer.suggest_among(&[0.2, 0.4]).unwrap();
+    assert_eq!(optimizer.expected_gain(), None);
+}
+
+/// A row of a thousand half-lives ago says nothing, and the model goes on.
+#[test]
+fn a_half_life_of_one_observation_never_ends_a_search() {
+    let settings = Settings {
+        half_life: 1,
+        ..Settings::default()
+    };
+    let storage = vec![0.0f32; storage_len(1, 300)];
+    let mut optimizer = Optimizer::new(unit_box(1), settings, 300, storage).unwrap();
+    for i in 0..300u32 {
+        let x = i as f32 * 0.618 % 1.0;
+        optimizer.observe(&[x], (9.0 * x).sin()).unwrap();
+    }
+    let (_, value) = optimizer.best().unwrap();
+    assert!(value.is_finite() && optimizer.refused() == 0);
+}
+
+/// On a small machine the product of a large capacity wrapped to a small number of numbers.
+#[test]
+fn a_capacity_that_no_storage_has_is_refused() {
+    let made = |capacity| Optimizer::new(unit_box(1), Settings::default(), capacity, vec![0.0; 99]);
+    for capacity in [usize::MAX, usize::MAX / 2, 1 << (usize::BITS / 2)] {
+        let Err(OptimizerError::Surrogate(SurrogateError::Storage { needed, given })) =
+            made(capacity)
+        else {
+            panic!("{capacity} was taken");
+        };
+        assert!(needed > usize::MAX / 4 && given == 99);
+    }
+}
+
 #[test]
 fn candidates_of_a_list_are_chosen_in_slices_and_not_repeated() {
     use core::task::Poll;

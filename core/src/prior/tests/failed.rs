@@ -214,19 +214,8 @@ fn what_failed_is_asked_last_and_is_never_the_best() {
         let mut storage = known.storage();
         let prior = PublicPrior::attach(known.numbers(), &mut storage).unwrap();
         let mut search = search(&candidates, 1, file.then_some(&prior), (20, 2));
-        let mut own = || {
-            let mut asked = search.suggest();
-            let own = vec![0.0; optimizer::storage_len(1, 20)];
-            if !search.is_empty() {
-                asked = OwnModel::fit(&search, own)
-                    .unwrap()
-                    .suggest(&mut search)
-                    .unwrap();
-            }
-            search.fail(1).unwrap();
-            asked
-        };
-        let _first = own();
+        search.suggest();
+        search.fail(1).unwrap();
         search.observe(1, 4.0).unwrap();
         assert_eq!(search.best(), None, "told as well, and failed");
         for candidate in [0, 2, 3] {

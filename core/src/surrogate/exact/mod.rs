@@ -24,6 +24,7 @@ pub use refactor::{refactor, refactor_scratch_len};
 pub use storage::{batch_scratch_len, storage_len};
 
 pub(crate) use refactor::{fade, refactor_in_place};
+pub(crate) use repeats::same_point;
 
 use serde::{Deserialize, Serialize};
 
@@ -241,11 +242,13 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// plus σ². Below (n + 8)·ε·(k(x, x) + σ²) it is rounding error: if the correlation ρ with the
     /// nearest observation has 1 − ρ² ≤ √ε the two are merged, else the point is refused. Below
     /// √ε·(k(x, x) + σ²) it has lost half its digits: a point that equals another at working
-    /// precision, 1 − ρ² ≤ (n + 8)·ε, is merged, any other appended.
+    /// precision, 1 − ρ² ≤ (n + 8)·ε and each coordinate within 8ε of the other's (of its size where
+    /// that is above 1), is merged, any other appended.
     ///
     /// **Errors**: [`SurrogateError::Dimension`]; [`SurrogateError::NonFinite`] for x, y, or a y so
     /// large that squares overflow; [`SurrogateError::Full`]; [`SurrogateError::Singular`]. The
-    /// model is as it was, except that a sliding window has already dropped its oldest observation.
+    /// model is as it was, except that a sliding window has already dropped its oldest observation:
+    /// also where the new one is merged.
     ///
     /// **Cost**: n² + O(n) flops, n covariances.
     pub fn observe(&mut self, x: &[T], y: T) -> Result<Observed, SurrogateError> {
@@ -285,12 +288,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             }
             Err(error) => {
                 let hopeless = !(T::from_f64(error.pivot) > rounding * diagonal);
-                let tolerance = if hopeless {
-                    T::EPSILON.sqrt().max(rounding)
+                let other = if hopeless {
+                    self.nearest(x, T::EPSILON.sqrt().max(rounding))
                 } else {
-                    rounding
+                    self.repeated(x, rounding)
                 };
-                if let Some(index) = self.nearest(x, tolerance) {
+                if let Some(index) = other {
                     return self.merge(index, target);
                 }
                 let parts = split(self.storage.as_mut(), dim, self.capacity);

@@ -56,16 +56,21 @@ pub fn refactor<T: Scalar, K: Kernel<T>>(
     Ok(())
 }
 
+/// The least count of a row that fades: it says next to nothing, and its noise variance is still a
+/// number in every format.
+const FADED: f64 = 1e-12;
+
 /// Multiplies how often the first `len` rows were repeated, and their scatters, by `kept` ≤ 1:
-/// older observations count less, the noise variance of a row grows. The factor is another then:
-/// [`refactor_in_place`].
+/// older observations count less, the noise variance of a row grows, at most to 10¹² times what it
+/// was. The factor is another then: [`refactor_in_place`].
 pub(crate) fn fade<T: Scalar>(kept: T, dim: usize, capacity: usize, len: usize, storage: &mut [T]) {
     let parts = split(storage, dim, capacity);
     for (count, scatter) in head_mut(parts.counts, len)
         .iter_mut()
         .zip(head_mut(parts.scatters, len))
     {
-        (*count, *scatter) = (*count * kept, *scatter * kept);
+        let least = T::from_f64(FADED);
+        (*count, *scatter) = ((*count * kept).max(least), *scatter * kept);
     }
 }
 

@@ -9,6 +9,14 @@ use crate::math::Scalar;
 use crate::surrogate::mark::is_mark;
 use crate::surrogate::{Observed, SurrogateError};
 
+/// Whether two points are one at working precision: each coordinate within 8ε of the other's, of its
+/// size where that is above 1. In the unit box that is what translating there and back rounds.
+pub(crate) fn same_point<T: Scalar>(a: &[T], b: &[T]) -> bool {
+    a.iter()
+        .zip(b)
+        .all(|(a, b)| (*a - *b).abs() <= T::from_f64(8.0) * T::EPSILON * a.abs().max(T::ONE))
+}
+
 impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// The observation most correlated with x, if 1 − ρ² ≤ `tolerance`. **Cost**: n covariances.
     pub(super) fn nearest(&self, x: &[T], tolerance: T) -> Option<usize> {
@@ -27,6 +35,20 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         } else {
             None
         }
+    }
+
+    /// The first observation of the point x, if 1 − ρ² ≤ `tolerance` too: where the kernel is flatter
+    /// than the format resolves, points that differ have ρ = 1.
+    pub(super) fn repeated(&self, x: &[T], tolerance: T) -> Option<usize> {
+        let variance = self.kernel.variance(x);
+        self.inputs()
+            .chunks_exact(self.dim.max(1))
+            .position(|other| {
+                let k = self.kernel.covariance(x, other);
+                same_point(other, x)
+                    && k > T::ZERO
+                    && variance - k * k / self.kernel.variance(other) <= tolerance * variance
+            })
     }
 
     /// Averages `target` into observation `index`.

@@ -9,9 +9,10 @@ use crate::surrogate::SurrogateError;
 /// z and one row of scratch.
 ///
 /// capacity·(capacity + 1)/2 + capacity·(dim + 5); with `f32`, D = 2 and capacity 64 that is 10,112
-/// bytes.
+/// bytes. What no address reaches is the largest number there is, which no storage holds.
 pub const fn storage_len(dim: usize, capacity: usize) -> usize {
-    packed_len(capacity) + capacity * (dim + 5)
+    let triangle = capacity.saturating_mul(capacity.saturating_add(1)) / 2;
+    triangle.saturating_add(capacity.saturating_mul(dim.saturating_add(5)))
 }
 
 /// Numbers of scratch that [`ExactGp::posteriors`](super::ExactGp::posteriors) needs for

@@ -11,6 +11,8 @@ use crate::search::{Event, Head, Search, SearchError};
 use crate::server::SimulatedSources;
 use crate::space::SpaceFile;
 
+mod lists;
+
 const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n[parameters.depth]\nlow = 1\n\
                      high = 8\ninteger = true";
 

@@ -57,6 +57,17 @@ type Searcher = Optimizer<f64, Vec<f64>>;
 /// logs, with the same bits.
 const KEPT_MAX: usize = 1 << 24;
 
+/// Rows that a searcher has room for: all of a run.
+fn room(ground: &Ground) -> usize {
+    (ground.initial_points + ground.rounds).max(1) as usize
+}
+
+/// Whether the searchers of all agents are kept.
+fn all_fit(dim: usize, ground: &Ground) -> bool {
+    let numbers = optimizer::storage_len(dim, room(ground)).saturating_mul(ground.agents as usize);
+    numbers <= KEPT_MAX
+}
+
 /// How many observations an optimizer was told, with those that it refused.
 fn known(searcher: &Searcher) -> usize {
     (searcher.told() + searcher.refused()) as usize
@@ -86,7 +97,7 @@ impl Solo {
                 let Searched {
                     inputs, dim, seed, ..
                 } = *searched;
-                let room = (ground.initial_points + ground.rounds).max(1) as usize;
+                let room = room(ground);
                 let settings = Settings {
                     seed: scramble(search_seed(seed, agent)),
                     ..Settings::of_parameters(inputs, ground.initial_points)
@@ -143,8 +154,7 @@ impl Chooser for Solo {
         };
         let chosen = self.searcher(sight, searched).and_then(|mut searcher| {
             let chosen = Solo::best(&mut searcher, searched)?;
-            let one = optimizer::storage_len(searched.dim, sight.log.len());
-            if one * ground.agents as usize <= KEPT_MAX {
+            if all_fit(searched.dim, ground) {
                 self.kept
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
