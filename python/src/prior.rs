@@ -206,8 +206,8 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         };
         // From here on releases may be charged, whatever goes wrong.
         let made = checked.publish(sources, ledger, key.as_ref(), |_| {});
-        let (file, _) = made.map_err(|error| after(chain(&error)))?;
-        Prior::of(file).map_err(after)
+        let made = made.map_err(|error| after(chain(&error)))?;
+        Prior::of(made.0).map_err(after)
     })
 }
 

@@ -41,7 +41,7 @@ pub struct Cost {
     pub epsilon: f64,
     /// ε between any two things that a study may hold, at the same δ. Rounded up.
     pub replace_epsilon: f64,
-    /// The δ of both.
+    /// The δ that both are counted at.
     pub delta: f64,
     /// Name of the data.
     pub dataset: String,
