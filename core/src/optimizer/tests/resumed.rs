@@ -236,3 +236,34 @@ fn a_log_of_another_box_is_refused() {
         })
     );
 }
+
+/// A program that never asks has the entry of a fit behind the value that brought it about. The
+/// fit was made again by then, and making the factor anew would change its last bits.
+#[test]
+fn the_entry_of_a_fit_may_stand_behind_the_value_that_brought_it_about() {
+    let settings = Settings {
+        when_full: WhenFull::DropOldest,
+        ..Settings::default()
+    };
+    let storage = || vec![0.0f32; storage_len(2, 12)];
+    let mut optimizer = Optimizer::new(unit_box(2), settings, 12, storage()).unwrap();
+    let mut log = Vec::new();
+    let mut fits = 0;
+    for i in 0..40u32 {
+        let point = [i as f32 * 0.618 % 1.0, i as f32 * 0.755 % 1.0];
+        let value = libm::sinf(7.0 * point[0]) - point[1];
+        log.push(LogEntry::told(&point, value).unwrap());
+        optimizer.observe(&point, value).unwrap();
+        let fit = optimizer.take_fit();
+        fits += usize::from(fit.is_some());
+        log.extend(fit);
+        let mut resumed =
+            Optimizer::resume(unit_box(2), settings, 12, storage(), log.clone()).unwrap();
+        let [found, expected] = [&mut resumed, &mut optimizer].map(|optimizer| {
+            let (mean, std) = optimizer.predict(&[0.3, 0.7]).unwrap();
+            bits(&[mean, std])
+        });
+        assert_eq!(found, expected, "after {} values", i + 1);
+    }
+    assert!(fits > 10);
+}
