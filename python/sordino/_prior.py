@@ -270,5 +270,6 @@ def publish(
         sign=None if sign is None else os.fspath(sign),
     )
     if dry_run:
-        return json.loads(_native.publication_cost(listed, asked))
+        cost: Dict[str, Any] = json.loads(_native.publication_cost(listed, asked))
+        return cost
     return Prior._of(_native.publish_prior(listed, asked))
