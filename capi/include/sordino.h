@@ -1675,9 +1675,9 @@ sordino_status sordino_newcomer_fail(struct sordino_newcomer *newcomer, uint32_t
 sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer, uint32_t *candidate, float *mean);
 
 /**
- * The posterior probability that the file counts, 0 to 1, to `probability`: below ½ the values
- * speak against the file, and a device does better to ask a sordino_optimizer from then on, told
- * all values, by sordino_optimizer_suggest_among. 0 without a file and with one that is not read.
+ * The posterior probability that the file counts, 0 to 1, to `probability`. While it is below ½ the
+ * values speak against the file, and from 200 values on a search knows more than any file: a device
+ * then does better to ask a sordino_optimizer, told all values, by sordino_optimizer_suggest_among. 0 without a file and with one that is not read.
  * A suggestion that is not done begins again.
  *
  * All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n
@@ -1685,7 +1685,8 @@ sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer, uint32_t
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or points to one number.
  */
-sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer, float *probability);
+sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer,
+                                      float *probability);
 
 /**
  * Values told, candidates that failed, candidates in all, and how the file is read
@@ -1808,8 +1809,23 @@ sordino_status sordino_optimizer_recommend(struct sordino_optimizer *optimizer,
                                            float *std);
 
 /**
+ * What is expected of a point of the box: posterior mean and standard deviation of the function
+ * there, in the unit of the values. SORDINO_STATUS_EMPTY if nothing was observed, or all of it
+ * failed; SORDINO_STATUS_OUTSIDE for a point outside the box. `std` may be NULL.
+ *
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers, the
+ * others NULL or points to one.
+ */
+sordino_status sordino_optimizer_predict(struct sordino_optimizer *optimizer,
+                                         const float *point,
+                                         size_t dim,
+                                         float *mean,
+                                         float *std);
+
+/**
  * The expected improvement, in the unit of the values, of the point that was suggested last;
- * infinity while that is not known. A program stops asking where it is below what a question
+ * infinity while that is not known: after an observation or a fit, for points that fill the box, and
+ * for candidates of a list. A program stops asking where it is below what a question
  * costs.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `gain` is NULL or points to one number.

@@ -290,8 +290,43 @@ pub unsafe extern "C" fn sordino_optimizer_recommend(
     }
 }
 
+/// What is expected of a point of the box: posterior mean and standard deviation of the function
+/// there, in the unit of the values. SORDINO_STATUS_EMPTY if nothing was observed, or all of it
+/// failed; SORDINO_STATUS_OUTSIDE for a point outside the box. `std` may be NULL.
+///
+/// # Safety
+///
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim`
+/// numbers, the others NULL or good for one.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_optimizer_predict(
+    optimizer: *mut Optimizer,
+    point: *const f32,
+    dim: usize,
+    mean: *mut f32,
+    std: *mut f32,
+) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(optimizer, |body, word| {
+            let point = word.list(point, dim)?;
+            word.admit(mean, 1)?;
+            body.refresh()?;
+            if body.optimizer.failed() == body.optimizer.len() {
+                return Err(Status::Empty.into());
+            }
+            let (expected, deviation) = body.optimizer.predict(point)?;
+            word.offer(std, deviation)?;
+            word.write(mean, expected)?;
+            Ok(Status::Ok)
+        })
+    }
+}
+
 /// The expected improvement, in the unit of the values, of the point that was suggested last;
-/// infinity while that is not known. A program stops asking where it is below what a question
+/// infinity while that is not known: after an observation or a fit, for points that fill the box, and
+/// for candidates of a list. A program stops asking where it is below what a question
 /// costs.
 ///
 /// # Safety

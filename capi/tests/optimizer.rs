@@ -414,6 +414,36 @@ fn a_ring_stays_in_its_slots_and_a_reset_changes_nothing() {
 
 /// The third program: a sensor that fails, a unit that is wrong, rows that are full.
 #[test]
+fn what_is_expected_of_a_point_is_asked_of_the_values() {
+    let mut chip = Chip::new(64);
+    let device = Device::open(&settings(0, 64), &mut chip).unwrap();
+    let expected = |point: [f32; 2]| {
+        let mut mean = f32::NAN;
+        let mut std = f32::NAN;
+        // SAFETY: an open optimizer, numbers of ours.
+        match unsafe {
+            sordino_optimizer_predict(device.optimizer, point.as_ptr(), 2, &mut mean, &mut std)
+        } {
+            Status::Ok => Ok((mean, std)),
+            status => Err(status),
+        }
+    };
+    assert_eq!(expected([0.5, 0.5]), Err(Status::Empty));
+    device.fail([0.9, 0.9]).unwrap();
+    assert_eq!(expected([0.5, 0.5]), Err(Status::Empty));
+    for (a, y) in [(0.1, 1.0), (0.4, 3.0), (0.7, 2.0)] {
+        device.observe([a, 0.5], y).unwrap();
+    }
+    let (mean, std) = expected([0.4, 0.5]).unwrap();
+    let away = expected([0.1, 1.0]).unwrap().1;
+    assert!(
+        (mean - 3.0).abs() < 0.3 && std < 0.5 * away,
+        "{mean} {std} {away}"
+    );
+    assert_eq!(expected([7.0, 0.5]), Err(Status::Outside));
+}
+
+#[test]
 fn what_is_refused_is_not_stored() {
     for (slots, settings, _) in flashes() {
         let mut chip = Chip::new(slots);
