@@ -1,0 +1,86 @@
+//! `sordino optimize` where something is mistaken: a command, a folder, a value, a word of the space
+//! file. Nothing of a search is lost, and the line says what to do.
+
+use std::path::{Path, PathBuf};
+
+use crate::util::{command, done, json, refused, said, scratch, sordino, text};
+
+const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
+                     [parameters.layers]\nlow = 1\nhigh = 8\ninteger = true\n";
+const TRAIN: &str = "awk -v r=$SORDINO_RATE 'BEGIN { print (log(r)+4)^2 }'";
+
+fn case(name: &str) -> PathBuf {
+    let folder = scratch(&format!("trials-{name}"));
+    std::fs::write(folder.join("space.toml"), SPACE).unwrap();
+    folder
+}
+
+/// The arguments of a search by this command, without a second try.
+fn by<'a>(train: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let first = [
+        "optimize",
+        "--space",
+        "space.toml",
+        "--retries",
+        "0",
+        "--command",
+        train,
+    ];
+    [&first[..], more].concat()
+}
+
+fn read(folder: &Path, file: &str) -> String {
+    std::fs::read_to_string(folder.join(file)).unwrap()
+}
+
+/// A typing error in the command of a search that goes on cost ten points around the best one.
+#[test]
+fn another_command_is_on_trial_until_it_gives_a_value() {
+    let folder = case("command");
+    let more = |evaluations: &'static str| ["--evaluations", evaluations, "--out", "a", "--resume"];
+    done(&folder, &by(TRAIN, &more("8")));
+    let before = read(&folder, "a/search.jsonl");
+    let typo = "exec awk -f no-such-file";
+    let output = sordino(&folder, &by(typo, &more("14")));
+    let message = said(&output).lines().last().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        message.contains("3 questions in a row failed")
+            && message.contains("none of these questions"),
+        "{message}"
+    );
+    let after = read(&folder, "a/search.jsonl");
+    assert!(after.starts_with(&before) && !after.contains("\"failed\""));
+    // A shell that knows no such command says so once, and no question has failed.
+    let output = sordino(&folder, &by("no-such-command", &more("14")));
+    let message = said(&output);
+    assert!(
+        output.status.code() == Some(1)
+            && message.contains("exit code 127: the shell does not find it"),
+        "{message}"
+    );
+    assert_eq!(read(&folder, "a/search.jsonl"), after);
+    // The values are still those of the first command.
+    let output = done(&folder, &by(TRAIN, &more("14")));
+    assert!(
+        !said(&output).contains("another command"),
+        "{}",
+        said(&output)
+    );
+    assert!(!read(&folder, "a/search.jsonl").contains("\"failed\""));
+    // Once another one has given a value, a point at which it failed has failed.
+    let once = format!("[ -e once ] || {{ touch once; exit 1; }}; {TRAIN}");
+    let output = done(&folder, &by(&once, &more("16")));
+    let said = said(&output);
+    assert!(
+        said.contains("another command than that of the 14 values"),
+        "{said}"
+    );
+    assert_eq!(
+        read(&folder, "a/search.jsonl")
+            .matches("\"failed\"")
+            .count(),
+        1
+    );
+    assert_eq!(read(&folder, "a/command.txt"), once);
+}
