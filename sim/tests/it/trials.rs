@@ -29,6 +29,25 @@ fn by<'a>(train: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&first[..], more].concat()
 }
 
+/// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
+#[test]
+fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {
+    let folder = case("expected");
+    let first = ["--evaluations", "1", "--format", "json"];
+    assert!(json(&done(&folder, &by(TRAIN, &first)))["recommended"].is_null());
+    let output = done(&folder, &by(TRAIN, &["--evaluations", "6", "--resume"]));
+    let told = text(&output.stdout);
+    assert!(
+        told.contains("recommended: ") && told.contains(", where the model expects "),
+        "{told}"
+    );
+    assert!(!told.contains('±'), "{told}");
+    let best: serde_json::Value =
+        serde_json::from_str(&read(&folder, "sordino-optimize/best.json")).unwrap();
+    let keys = best["recommended"].as_object().unwrap().keys();
+    assert_eq!(keys.collect::<Vec<_>>(), ["mean", "point"]);
+}
+
 fn read(folder: &Path, file: &str) -> String {
     std::fs::read_to_string(folder.join(file)).unwrap()
 }

