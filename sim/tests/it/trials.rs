@@ -29,6 +29,43 @@ fn by<'a>(train: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&first[..], more].concat()
 }
 
+/// The table took the place of the numbers behind it.
+#[test]
+fn a_table_and_a_figure_replace_no_file_of_the_run() {
+    let folder = scratch("trials-report");
+    let quick = ["run", "output-gp", "--set", "runs=1", "--out", "a"];
+    done(&folder, &quick);
+    let before = crate::util::files(&folder.join("a"));
+    let table = |out| {
+        [
+            "report", "a", "--table", "summary", "--format", "csv", "--out", out,
+        ]
+    };
+    let figure = |out| {
+        [
+            "report", "a", "--figure", "regret", "--format", "svg", "--out", out,
+        ]
+    };
+    for out in [
+        "a/rounds.csv",
+        "a/../a/summary.json",
+        "a/README.md",
+        "a/ledger.jsonl",
+    ] {
+        for arguments in [table(out), figure(out)] {
+            let message = refused(&folder, 2, &arguments);
+            assert!(
+                message.contains("is not replaced; name another file"),
+                "{message}"
+            );
+        }
+    }
+    assert_eq!(crate::util::files(&folder.join("a")), before);
+    // A file that the run does not have is written, also into its folder.
+    done(&folder, &table("a/mine.csv"));
+    done(&folder, &table("a/mine.csv"));
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {

@@ -168,6 +168,7 @@ pub fn save(
     format: Format,
     out: &Path,
 ) -> Result<(), CliError> {
+    super::kept::refuse(out)?;
     let scaled = sheet
         .axis
         .map(|axis| picture.clone().scaled(axis == Axis::Logarithmic))
