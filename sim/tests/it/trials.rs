@@ -66,6 +66,33 @@ fn a_table_and_a_figure_replace_no_file_of_the_run() {
     done(&folder, &table("a/mine.csv"));
 }
 
+/// Tables of one's own were replaced by those of a search.
+#[test]
+fn a_folder_that_holds_something_else_stays_as_it_is() {
+    let folder = case("folder");
+    std::fs::create_dir(folder.join("mine")).unwrap();
+    std::fs::write(folder.join("mine/history.csv"), "years of work").unwrap();
+    for more in [
+        &["--evaluations", "1", "--out", "mine"][..],
+        &["--evaluations", "1", "--out", "mine", "--resume"],
+    ] {
+        let message = refused(&folder, 2, &by(TRAIN, more));
+        assert!(
+            message.contains("--out mine: holds history.csv and no search"),
+            "{message}"
+        );
+    }
+    assert_eq!(read(&folder, "mine/history.csv"), "years of work");
+    assert_eq!(crate::util::files(&folder.join("mine")).len(), 1);
+    // An empty one, or one in which a process was killed at its beginning, is taken.
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    std::fs::write(folder.join("empty/.lock"), "1").unwrap();
+    done(
+        &folder,
+        &by(TRAIN, &["--evaluations", "1", "--out", "empty"]),
+    );
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {

@@ -1,11 +1,11 @@
 //! The folder of `sordino optimize`: what happened, line by line, and what is made of it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sordino_experiment::files::{FolderLock, read_bounded, write_atomically};
+use sordino_experiment::files::{FolderLock, LOCK, read_bounded, write_atomically};
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Event, Head, Search, SearchError};
 use sordino_host::space::{BYTES_MAX, Point};
@@ -13,7 +13,7 @@ use sordino_host::space::{BYTES_MAX, Point};
 use super::picture::{self, so_far};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::progress::log::note;
-use sordino_experiment::text::chain;
+use sordino_experiment::text::{Quoted, chain};
 
 /// What was asked and answered: a line of JSON each, durable before anything is made of it.
 pub const STORE: &str = "search.jsonl";
@@ -31,7 +31,7 @@ pub struct Folder {
 impl Folder {
     /// The folder at `path` and the search in it: a new one, or, to go on, the one that is there.
     ///
-    /// **Errors**: a folder with a search where none is to be gone on with; a search of another
+    /// **Errors**: a folder that holds something else; a folder with a search where none is to be gone on with; a search of another
     /// space, goal or seed; a line that is none, by its number; those of the system.
     pub fn open(
         path: &Path,
@@ -52,6 +52,7 @@ impl Folder {
             other => CliError::input(other),
         })?;
         let head = begun.head().clone();
+        is_own(path)?;
         fs::create_dir_all(path).map_err(|error| failed(path, error))?;
         let lock = FolderLock::take(path).map_err(CliError::failure)?;
         let place = path.join(STORE);
@@ -147,6 +148,32 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+/// Refuses a folder that holds something and no search: files there may have the names of ours.
+///
+/// **Errors**: such a folder; those of the system.
+fn is_own(path: &Path) -> Result<(), CliError> {
+    if path.join(STORE).exists() {
+        return Ok(());
+    }
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(path, error)),
+    };
+    for entry in entries {
+        let name = entry.map_err(|error| failed(path, error))?.file_name();
+        // All that is left of a process that was killed before it wrote.
+        if name != LOCK {
+            return Err(CliError::input(format!(
+                "--out {}: holds {} and no search; name a new folder, nothing is overwritten; nothing was run",
+                path.display(),
+                Quoted(&name.to_string_lossy())
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What the system refused about a file or a folder.
