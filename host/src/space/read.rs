@@ -22,13 +22,22 @@ const KEYS: [&str; 6] = [
     "goal",
     "value",
     "parameters",
+    "seed",
     "design",
     "candidates",
-    "seed",
 ];
 const OF_PARAMETERS: [&str; 8] = [
     "low", "high", "scale", "integer", "choices", "ordered", "context", "points",
 ];
+/// What a list of candidates is made by, and a search does not use: it is read, and not offered.
+const OF_LISTS: [&str; 3] = ["design", "candidates", "points"];
+
+/// What a space file is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    Search,
+    List,
+}
 
 /// How a list of candidates is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +105,37 @@ fn refuse<T>(path: &[&str], admissible: impl fmt::Display) -> Result<T, Refused>
 }
 
 impl SpaceFile {
-    /// Reads a space from TOML; `source` is for messages.
+    /// Reads a space from TOML for a search; `source` is for messages. The keys of a list of candidates
+    /// are read as well, and no refusal offers them.
     ///
     /// **Errors**: [`ReadError`], one line.
     pub fn parse(source: &str, text: &str) -> Result<SpaceFile, ReadError> {
+        Self::read(source, text, For::Search)
+    }
+
+    /// The same for a list of candidates.
+    ///
+    /// **Errors**: [`ReadError`], one line.
+    pub(crate) fn parse_for_list(source: &str, text: &str) -> Result<SpaceFile, ReadError> {
+        Self::read(source, text, For::List)
+    }
+
+    /// The keys of this file that make a list of candidates, which a search does not use.
+    pub fn of_lists(&self) -> Vec<String> {
+        let above = [
+            ("design", self.design.is_some()),
+            ("candidates", self.candidates.is_some()),
+        ];
+        let above = above.iter().filter(|(_, given)| *given);
+        let above = above.map(|(key, _)| format!("`{key}`"));
+        let along = self.space.parameters().iter().zip(&self.points);
+        let along = along.filter(|(_, points)| points.is_some());
+        above
+            .chain(along.map(|(parameter, _)| format!("`parameters.{}.points`", parameter.name)))
+            .collect()
+    }
+
+    fn read(source: &str, text: &str, wanted: For) -> Result<SpaceFile, ReadError> {
         let error = |place, what| ReadError {
             source: source.to_owned(),
             place,
@@ -112,7 +148,7 @@ impl SpaceFile {
                 format!("not valid TOML: {}", wrong.message().replace('\n', " ")),
             )
         })?;
-        file(table).map_err(|refused| error(find(text, &refused.path), refused.what))
+        file(table, wanted).map_err(|refused| error(find(text, &refused.path), refused.what))
     }
 }
 
@@ -148,17 +184,20 @@ fn find(text: &str, path: &[String]) -> Option<(usize, usize)> {
     found
 }
 
-fn only(table: &Table, path: &[&str], known: &[&'static str]) -> Result<(), Refused> {
+fn only(table: &Table, path: &[&str], known: &[&'static str], wanted: For) -> Result<(), Refused> {
     match table.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => {
+            let known: Vec<&str> = (known.iter().copied())
+                .filter(|known| wanted == For::List || !OF_LISTS.contains(known))
+                .collect();
             let hint = match key.as_str() {
                 key if !path.is_empty() && KEYS.contains(&key) => {
                     "; it stands above the first section [parameters.NAME]".to_owned()
                 }
                 // As Python's `real` has it.
                 "log" if known.contains(&"scale") => "; a logarithm is scale = \"log\"".to_owned(),
-                key => did_you_mean(key, known),
+                key => did_you_mean(key, &known),
             };
             let path: Vec<String> = (path.iter().copied().chain([key.as_str()]))
                 .map(str::to_owned)
@@ -224,8 +263,8 @@ fn whole(
     }
 }
 
-fn file(table: Table) -> Result<SpaceFile, Refused> {
-    only(&table, &[], &KEYS)?;
+fn file(table: Table, wanted: For) -> Result<SpaceFile, Refused> {
+    only(&table, &[], &KEYS, wanted)?;
     let goal = word(
         &table,
         &[],
@@ -269,7 +308,7 @@ fn file(table: Table) -> Result<SpaceFile, Refused> {
     let mut points = Vec::with_capacity(all.len());
     let mut parameters = Vec::with_capacity(all.len());
     for (name, table) in all {
-        let (parameter, along) = parameter(name, table)?;
+        let (parameter, along) = parameter(name, table, wanted)?;
         // Only what is of this parameter alone; what two of them share is found below.
         Space::new(vec![parameter.clone()]).map_err(|error| of_parameter(name, error))?;
         parameters.push(parameter);
@@ -321,12 +360,12 @@ fn bound(table: &Table, name: &str, key: &str) -> Result<f64, Refused> {
     }
 }
 
-fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refused> {
+fn parameter(name: &str, value: &Value, wanted: For) -> Result<(Parameter, Option<u32>), Refused> {
     let path = ["parameters", name];
     let Value::Table(table) = value else {
         return refuse(&path, "low and high, or choices");
     };
-    only(table, &path, &OF_PARAMETERS)?;
+    only(table, &path, &OF_PARAMETERS, wanted)?;
     let points = whole(table, &path, "points", 1, 1000)?.map(|points| points as u32);
     let context = flag(table, &path, "context")?;
     let values = if table.contains_key("choices") {

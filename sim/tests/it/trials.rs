@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::util::{command, done, json, refused, said, scratch, sordino, text};
+use crate::util::{done, json, refused, said, scratch, sordino, text};
 
 const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
                      [parameters.layers]\nlow = 1\nhigh = 8\ninteger = true\n";
@@ -90,6 +90,24 @@ fn a_folder_that_holds_something_else_stays_as_it_is() {
     done(
         &folder,
         &by(TRAIN, &["--evaluations", "1", "--out", "empty"]),
+    );
+}
+
+/// Keys of a list of candidates do nothing for a search: it says which ones are there, and offers none
+/// of them after a typing error.
+#[test]
+fn keys_of_lists_are_told_and_never_offered() {
+    let folder = case("keys");
+    let space = format!("candidates = 9\n{SPACE}points = 3\n");
+    std::fs::write(folder.join("space.toml"), space).unwrap();
+    let output = done(&folder, &by(TRAIN, &["--evaluations", "1"]));
+    let unused = "`candidates`, `parameters.layers.points` of the space file: for `sordino tune`, not used here";
+    assert!(said(&output).contains(unused), "{}", said(&output));
+    std::fs::write(folder.join("space.toml"), format!("{SPACE}pionts = 3\n")).unwrap();
+    let message = refused(&folder, 2, &by(TRAIN, &["--evaluations", "1"]));
+    assert!(
+        message.contains("no such key; admissible: low, high,") && !message.contains("points"),
+        "{message}"
     );
 }
 

@@ -113,17 +113,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 
 /// Says which keys of the file are another command's, and what it does not say.
 fn told_of(file: &SpaceFile) {
-    let points = file.points.iter().any(Option::is_some);
-    let given = [
-        ("design", file.design.is_some()),
-        ("candidates", file.candidates.is_some()),
-        ("points", points),
-    ];
-    let others: Vec<&str> = given
-        .into_iter()
-        .filter(|(_, given)| *given)
-        .map(|(key, _)| key)
-        .collect();
+    let others = file.of_lists();
     if !others.is_empty() {
         note(&format!(
             "{} of the space file: for `sordino tune`, not used here",
