@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::{CHOICES, Goal, Parameter, Space, SpaceError, Values};
-use crate::text::did_you_mean;
+use crate::text::{cut, did_you_mean, exact};
 
 /// Space files are read up to this length.
 pub const BYTES_MAX: u64 = 1 << 20;
@@ -104,6 +104,35 @@ fn refuse<T>(path: &[&str], admissible: impl fmt::Display) -> Result<T, Refused>
     })
 }
 
+/// The refusal of what a table has at a key, or of its having nothing there.
+fn refuse_value<T>(
+    table: &Table,
+    path: &[&str],
+    key: &str,
+    admissible: impl fmt::Display,
+) -> Result<T, Refused> {
+    let found = table.get(key).map_or("missing".to_owned(), written);
+    let path: Vec<String> = (path.iter().copied().chain([key]))
+        .map(str::to_owned)
+        .collect();
+    Err(Refused {
+        what: format!("`{}` is {found}; admissible: {admissible}", path.join(".")),
+        path,
+    })
+}
+
+/// The most characters of a value that are shown.
+const SHOWN_MAX: usize = 60;
+
+/// A value as a refusal shows it: on one line, of bounded length.
+fn written(value: &Value) -> String {
+    let text = match value {
+        Value::Float(x) => exact(*x),
+        other => other.to_string(),
+    };
+    cut(&text, SHOWN_MAX)
+}
+
 impl SpaceFile {
     /// Reads a space from TOML for a search; `source` is for messages. The keys of a list of candidates
     /// are read as well, and no refusal offers them.
@@ -133,6 +162,16 @@ impl SpaceFile {
         above
             .chain(along.map(|(parameter, _)| format!("`parameters.{}.points`", parameter.name)))
             .collect()
+    }
+
+    /// The refusal of a parameter for a reason that only its command knows.
+    pub fn refusal(source: &str, text: &str, parameter: &str, what: String) -> ReadError {
+        let path = ["parameters".to_owned(), parameter.to_owned()];
+        ReadError {
+            source: source.to_owned(),
+            place: find(text, &path),
+            what,
+        }
     }
 
     fn read(source: &str, text: &str, wanted: For) -> Result<SpaceFile, ReadError> {
@@ -224,13 +263,12 @@ fn word<T: Copy>(
     match words.iter().find(|(word, _)| value.as_str() == Some(word)) {
         Some((_, meaning)) => Ok(Some(*meaning)),
         None => {
-            let path: Vec<&str> = path.iter().copied().chain([key]).collect();
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             let hint = value
                 .as_str()
                 .map_or(String::new(), |given| did_you_mean(given, &known));
             let words: Vec<String> = known.iter().map(|word| format!("\"{word}\"")).collect();
-            refuse(&path, words.join(", ") + &hint)
+            refuse_value(table, path, key, words.join(", ") + &hint)
         }
     }
 }
@@ -239,10 +277,7 @@ fn flag(table: &Table, path: &[&str], key: &str) -> Result<bool, Refused> {
     match table.get(key) {
         None => Ok(false),
         Some(Value::Boolean(flag)) => Ok(*flag),
-        Some(_) => refuse(
-            &path.iter().copied().chain([key]).collect::<Vec<_>>(),
-            "true, false",
-        ),
+        Some(_) => refuse_value(table, path, key, "true, false"),
     }
 }
 
@@ -257,8 +292,8 @@ fn whole(
         None => Ok(None),
         Some(Value::Integer(x)) if (low..=high).contains(x) => Ok(Some(*x)),
         Some(_) => {
-            let path: Vec<&str> = path.iter().copied().chain([key]).collect();
-            refuse(&path, format!("a whole number from {low} to {high}"))
+            let admissible = format!("a whole number from {low} to {high}");
+            refuse_value(table, path, key, admissible)
         }
     }
 }
@@ -285,10 +320,8 @@ fn file(table: Table, wanted: For) -> Result<SpaceFile, Refused> {
             Some(words.clone())
         }
         Some(_) => {
-            return refuse(
-                &["value"],
-                "1 to 120 characters on one line: what a value is",
-            );
+            let admissible = "1 to 120 characters on one line: what a value is";
+            return refuse_value(&table, &[], "value", admissible);
         }
     };
     let candidates = whole(&table, &[], "candidates", 1, CANDIDATES_MAX)?;
@@ -341,14 +374,14 @@ fn of_parameter(name: &str, error: SpaceError) -> Refused {
         .into_iter()
         .chain(key)
         .collect();
-    let admissible = match &error {
-        SpaceError::Values { admissible, .. } => admissible,
-        _ => "a name of 1 to 64 letters, digits and underscores",
+    let dotted = path.join(".");
+    let what = match &error {
+        SpaceError::Values {
+            what, admissible, ..
+        } => format!("`{dotted}`: {what}; admissible: {admissible}"),
+        _ => format!("`{dotted}`: admissible: a name of 1 to 64 letters, digits and underscores"),
     };
-    Refused {
-        what: format!("`{}`: admissible: {admissible}", path.join(".")),
-        path,
-    }
+    Refused { what, path }
 }
 
 /// The number of a key of a parameter.
@@ -356,7 +389,12 @@ fn bound(table: &Table, name: &str, key: &str) -> Result<f64, Refused> {
     match table.get(key) {
         Some(Value::Float(x)) if x.abs() <= 1e15 => Ok(*x),
         Some(Value::Integer(x)) if x.unsigned_abs() <= 1_000_000_000_000_000 => Ok(*x as f64),
-        _ => refuse(&["parameters", name, key], "a number from -1e15 to 1e15"),
+        _ => refuse_value(
+            table,
+            &["parameters", name],
+            key,
+            "a number from -1e15 to 1e15",
+        ),
     }
 }
 
@@ -469,11 +507,11 @@ mod tests {
             ),
             (
                 "goal = \"minimise\"\n[parameters.a]\nlow=0\nhigh=1",
-                "s:1:1: `goal`: admissible: \"minimize\", \"maximize\"; did you mean `minimize`?",
+                "s:1:1: `goal` is \"minimise\"; admissible: \"minimize\", \"maximize\"; did you mean `minimize`?",
             ),
             (
                 "value = 3\n[parameters.a]\nlow=0\nhigh=1",
-                "s:1:1: `value`: admissible: 1 to 120 characters",
+                "s:1:1: `value` is 3; admissible: 1 to 120 characters",
             ),
             (
                 "[parameters.a]\nlow = 0\nhihg = 1",
@@ -489,11 +527,23 @@ mod tests {
             ),
             (
                 "[parameters.a]\nlow = 0\n  high = 0",
-                "s:3:3: `parameters.a.high`: admissible: a number above low",
+                "s:3:3: `parameters.a.high`: high is 0 and low is 0; admissible: a number above low",
+            ),
+            (
+                "[parameters.a]\nlow = \"0\"\nhigh = 1",
+                "s:2:1: `parameters.a.low` is \"0\"; admissible: a number from -1e15 to 1e15",
+            ),
+            (
+                "[parameters.a]\nlow = 0\nhigh = 1e300",
+                "s:3:1: `parameters.a.high` is 1e300; admissible: a number from -1e15 to 1e15",
+            ),
+            (
+                "[parameters.a]\nlow=1\nhigh=2\nscale=\"logarithmic\"",
+                "s:4:1: `parameters.a.scale` is \"logarithmic\"; admissible: \"linear\", \"log\"",
             ),
             (
                 "[parameters.a]\nhigh = 1",
-                "s:1:13: `parameters.a.low`: admissible: a number from -1e15 to 1e15",
+                "s:1:13: `parameters.a.low` is missing; admissible: a number from -1e15 to 1e15",
             ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\nordered=true",
@@ -505,15 +555,15 @@ mod tests {
             ),
             (
                 "[parameters.a]\nchoices=[1, 2, 1]",
-                "s:2:1: `parameters.a.choices`: admissible: different ones",
+                "s:2:1: `parameters.a.choices`: choices has 1 twice; admissible: different ones",
             ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\ncontext=1",
-                "s:4:1: `parameters.a.context`: admissible: true, false",
+                "s:4:1: `parameters.a.context` is 1; admissible: true, false",
             ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\nscale=\"lgo\"",
-                "s:4:1: `parameters.a.scale`: admissible: \"linear\", \"log\"; did you mean `log`?",
+                "s:4:1: `parameters.a.scale` is \"lgo\"; admissible: \"linear\", \"log\"; did you mean `log`?",
             ),
             (
                 "parameters = 3",

@@ -111,6 +111,20 @@ fn keys_of_lists_are_told_and_never_offered() {
     );
 }
 
+/// A parameter that is a column of the history was refused without a place.
+#[test]
+fn a_space_that_no_search_has_is_refused_where_it_is_written() {
+    let folder = case("space");
+    let value = "[parameters.value]\nlow = 0\nhigh = 1\n";
+    std::fs::write(folder.join("space.toml"), format!("{SPACE}{value}")).unwrap();
+    let message = refused(&folder, 2, &by(TRAIN, &["--evaluations", "1"]));
+    assert!(
+        message.contains("space.toml:10:13: `value` is a column of the history"),
+        "{message}"
+    );
+    assert!(!folder.join("sordino-optimize").exists());
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {

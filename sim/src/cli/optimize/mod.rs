@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sordino_core::prior::Reading;
 use sordino_experiment::progress::log::{self, Line, Log, note};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{chain, significant};
 use sordino_host::files::read_text;
 use sordino_host::prior::PriorFile;
-use sordino_host::search::{Head, Search, VALUE_MAX};
-use sordino_host::space::{BYTES_MAX, Goal, Point, Space, SpaceFile};
+use sordino_host::search::{Head, Search, SearchError, VALUE_MAX};
+use sordino_host::space::{BYTES_MAX, Goal, Point, Space, SpaceError, SpaceFile};
 use sordino_host::tune::command::{Errors, Failure, Job, run};
 use sordino_host::tune::score;
 use sordino_host::tune::stop::Stop;
@@ -69,13 +69,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let file =
         SpaceFile::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
     let context = arguments.context(&file.space)?;
-    told_of(&file);
     let goal = file.goal.unwrap_or(Goal::Minimize);
     let head = Head::new(
         file.space.clone(),
         goal,
         arguments.seed.or(file.seed).unwrap_or(0),
     );
+    searchable(arguments, &text, &head)?;
+    told_of(&file);
     let named = arguments.prior.as_deref();
     let prior = named
         .map(|named| begun::prior(named, &arguments.out))
@@ -109,6 +110,23 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         log::done(Some(&arguments.out), None);
     }
     Ok(())
+}
+
+/// Refuses a space that no search has, where it is written.
+///
+/// **Errors**: such a space.
+fn searchable(arguments: &Arguments, text: &str, head: &Head) -> Result<(), CliError> {
+    let source = arguments.space.display().to_string();
+    let Err(error) = Search::new(head.clone()) else {
+        return Ok(());
+    };
+    let what = format!("{}; nothing was run", chain(&error));
+    Err(match &error {
+        SearchError::Column { name } | SearchError::Space(SpaceError::Values { name, .. }) => {
+            CliError::input(SpaceFile::refusal(&source, text, name, what))
+        }
+        _ => CliError::input(format!("{source}: {what}")),
+    })
 }
 
 /// Says which keys of the file are another command's, and what it does not say.
