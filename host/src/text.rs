@@ -74,7 +74,35 @@ pub fn significant(x: f64, digits: usize) -> String {
     )
 }
 
-/// The same, never below x > 0: for bounds that are told as bounds.
+/// A number with all digits that tell it from others, and an exponent where it is beyond the decimals
+/// that people read.
+///
+/// ```
+/// use sordino_host::text::exact;
+/// assert_eq!((exact(0.25), exact(-1e300), exact(0.0)), ("0.25".into(), "-1e300".into(), "0".into()));
+/// ```
+pub fn exact(x: f64) -> String {
+    if x == 0.0 || (1e-5..1e16).contains(&x.abs()) {
+        format!("{x}")
+    } else {
+        format!("{x:e}")
+    }
+}
+
+/// A text of others on one line: what is not seen is written as its number, and what is longer than so
+/// many characters ends in an ellipsis.
+///
+/// ```
+/// use sordino_host::text::cut;
+/// assert_eq!((cut("a\u{1b}b", 5), cut("0123456789", 5)), ("a\\u{1b}b".into(), "01234…".into()));
+/// ```
+pub fn cut(text: &str, most: usize) -> String {
+    let head: String = text.chars().take(most).collect();
+    let is_whole = head.len() == text.len();
+    plain(&head) + if is_whole { "" } else { "…" }
+}
+
+/// [`significant`], never below x > 0: for bounds that are told as bounds.
 pub fn significant_up(x: f64, digits: usize) -> String {
     let nearest = significant(x, digits);
     match nearest.parse::<f64>() {

@@ -172,7 +172,7 @@ def test_a_search_of_the_command_line_goes_on_in_python(sordino_program, tmp_pat
     [
         ({}, "0 axes; 1..=16 are admissible"),
         ({"a": (0, 1)}, "`a` is (0, 1); admissible: sordino.real, integer, categorical or ordinal"),
-        ({"a": sordino.real(1, 0)}, "`a`: high is 0; admissible: a number above low"),
+        ({"a": sordino.real(1, 0)}, "`a`: high is 0 and low is 1; admissible: a number above low"),
         ({"a": sordino.real(0, 1, log=True)}, "`a`: low is 0; admissible: a positive number"),
         ({"a": sordino.integer(0.5, 3)}, "low is 0.5; admissible: a whole number"),
         ({"a": sordino.categorical([])}, "admissible: 1 to 1000 texts, numbers or truth values"),

@@ -37,7 +37,9 @@ type Known<'a> = (&'a [f64], f64);
 pub struct Estimate {
     /// Posterior mean.
     pub mean: f64,
-    /// Posterior standard deviation, that of the function and not of another value with noise.
+    /// Posterior standard deviation, that of the function and not of another value with noise. It
+    /// takes the fitted noise and lengthscales for the true ones, so where values are noisy and few
+    /// it is far too small: ±2 of it held a noisy function in 26 of 40 searches of 25 values.
     pub std: f64,
 }
 

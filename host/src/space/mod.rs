@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sordino_core::space::{Axis, Space as CoreSpace, SpaceError as CoreError};
 
-use crate::text::did_you_mean;
+use crate::text::{did_you_mean, exact};
 
 mod encoding;
 pub(crate) mod read;
@@ -315,9 +315,15 @@ impl Parameter {
                     .into_iter()
                     .find(|(_, x)| !(x.abs() <= 1e15));
                 if let Some((key, x)) = outside {
-                    self.refuse(format!("{key} is {x}"), "a number from -1e15 to 1e15")
+                    self.refuse(
+                        format!("{key} is {}", exact(*x)),
+                        "a number from -1e15 to 1e15",
+                    )
                 } else if !(low < high) {
-                    self.refuse(format!("high is {high}"), "a number above low")
+                    self.refuse(
+                        format!("high is {high} and low is {low}"),
+                        "a number above low",
+                    )
                 } else if *log && !(*low > 0.0) {
                     self.refuse(
                         format!("low is {low}"),

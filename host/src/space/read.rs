@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::{CHOICES, Goal, Parameter, Space, SpaceError, Values};
-use crate::text::did_you_mean;
+use crate::text::{cut, did_you_mean, exact};
 
 /// Space files are read up to this length.
 pub const BYTES_MAX: u64 = 1 << 20;
@@ -22,13 +22,22 @@ const KEYS: [&str; 6] = [
     "goal",
     "value",
     "parameters",
+    "seed",
     "design",
     "candidates",
-    "seed",
 ];
 const OF_PARAMETERS: [&str; 8] = [
     "low", "high", "scale", "integer", "choices", "ordered", "context", "points",
 ];
+/// What a list of candidates is made by, and a search does not use: it is read, and not offered.
+const OF_LISTS: [&str; 3] = ["design", "candidates", "points"];
+
+/// What a space file is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    Search,
+    List,
+}
 
 /// How a list of candidates is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +104,77 @@ fn refuse<T>(path: &[&str], admissible: impl fmt::Display) -> Result<T, Refused>
     })
 }
 
+/// The refusal of what a table has at a key, or of its having nothing there.
+fn refuse_value<T>(
+    table: &Table,
+    path: &[&str],
+    key: &str,
+    admissible: impl fmt::Display,
+) -> Result<T, Refused> {
+    let found = table.get(key).map_or("missing".to_owned(), written);
+    let path: Vec<String> = (path.iter().copied().chain([key]))
+        .map(str::to_owned)
+        .collect();
+    Err(Refused {
+        what: format!("`{}` is {found}; admissible: {admissible}", path.join(".")),
+        path,
+    })
+}
+
+/// The most characters of a value that are shown.
+const SHOWN_MAX: usize = 60;
+
+/// A value as a refusal shows it: on one line, of bounded length.
+fn written(value: &Value) -> String {
+    let text = match value {
+        Value::Float(x) => exact(*x),
+        other => other.to_string(),
+    };
+    cut(&text, SHOWN_MAX)
+}
+
 impl SpaceFile {
-    /// Reads a space from TOML; `source` is for messages.
+    /// Reads a space from TOML for a search; `source` is for messages. The keys of a list of candidates
+    /// are read as well, and no refusal offers them.
     ///
     /// **Errors**: [`ReadError`], one line.
     pub fn parse(source: &str, text: &str) -> Result<SpaceFile, ReadError> {
+        Self::read(source, text, For::Search)
+    }
+
+    /// The same for a list of candidates.
+    ///
+    /// **Errors**: [`ReadError`], one line.
+    pub(crate) fn parse_for_list(source: &str, text: &str) -> Result<SpaceFile, ReadError> {
+        Self::read(source, text, For::List)
+    }
+
+    /// The keys of this file that make a list of candidates, which a search does not use.
+    pub fn of_lists(&self) -> Vec<String> {
+        let above = [
+            ("design", self.design.is_some()),
+            ("candidates", self.candidates.is_some()),
+        ];
+        let above = above.iter().filter(|(_, given)| *given);
+        let above = above.map(|(key, _)| format!("`{key}`"));
+        let along = self.space.parameters().iter().zip(&self.points);
+        let along = along.filter(|(_, points)| points.is_some());
+        above
+            .chain(along.map(|(parameter, _)| format!("`parameters.{}.points`", parameter.name)))
+            .collect()
+    }
+
+    /// The refusal of a parameter for a reason that only its command knows.
+    pub fn refusal(source: &str, text: &str, parameter: &str, what: String) -> ReadError {
+        let path = ["parameters".to_owned(), parameter.to_owned()];
+        ReadError {
+            source: source.to_owned(),
+            place: find(text, &path),
+            what,
+        }
+    }
+
+    fn read(source: &str, text: &str, wanted: For) -> Result<SpaceFile, ReadError> {
         let error = |place, what| ReadError {
             source: source.to_owned(),
             place,
@@ -112,7 +187,7 @@ impl SpaceFile {
                 format!("not valid TOML: {}", wrong.message().replace('\n', " ")),
             )
         })?;
-        file(table).map_err(|refused| error(find(text, &refused.path), refused.what))
+        file(table, wanted).map_err(|refused| error(find(text, &refused.path), refused.what))
     }
 }
 
@@ -148,17 +223,20 @@ fn find(text: &str, path: &[String]) -> Option<(usize, usize)> {
     found
 }
 
-fn only(table: &Table, path: &[&str], known: &[&'static str]) -> Result<(), Refused> {
+fn only(table: &Table, path: &[&str], known: &[&'static str], wanted: For) -> Result<(), Refused> {
     match table.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => {
+            let known: Vec<&str> = (known.iter().copied())
+                .filter(|known| wanted == For::List || !OF_LISTS.contains(known))
+                .collect();
             let hint = match key.as_str() {
                 key if !path.is_empty() && KEYS.contains(&key) => {
                     "; it stands above the first section [parameters.NAME]".to_owned()
                 }
                 // As Python's `real` has it.
                 "log" if known.contains(&"scale") => "; a logarithm is scale = \"log\"".to_owned(),
-                key => did_you_mean(key, known),
+                key => did_you_mean(key, &known),
             };
             let path: Vec<String> = (path.iter().copied().chain([key.as_str()]))
                 .map(str::to_owned)
@@ -185,13 +263,12 @@ fn word<T: Copy>(
     match words.iter().find(|(word, _)| value.as_str() == Some(word)) {
         Some((_, meaning)) => Ok(Some(*meaning)),
         None => {
-            let path: Vec<&str> = path.iter().copied().chain([key]).collect();
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             let hint = value
                 .as_str()
                 .map_or(String::new(), |given| did_you_mean(given, &known));
             let words: Vec<String> = known.iter().map(|word| format!("\"{word}\"")).collect();
-            refuse(&path, words.join(", ") + &hint)
+            refuse_value(table, path, key, words.join(", ") + &hint)
         }
     }
 }
@@ -200,10 +277,7 @@ fn flag(table: &Table, path: &[&str], key: &str) -> Result<bool, Refused> {
     match table.get(key) {
         None => Ok(false),
         Some(Value::Boolean(flag)) => Ok(*flag),
-        Some(_) => refuse(
-            &path.iter().copied().chain([key]).collect::<Vec<_>>(),
-            "true, false",
-        ),
+        Some(_) => refuse_value(table, path, key, "true, false"),
     }
 }
 
@@ -218,14 +292,14 @@ fn whole(
         None => Ok(None),
         Some(Value::Integer(x)) if (low..=high).contains(x) => Ok(Some(*x)),
         Some(_) => {
-            let path: Vec<&str> = path.iter().copied().chain([key]).collect();
-            refuse(&path, format!("a whole number from {low} to {high}"))
+            let admissible = format!("a whole number from {low} to {high}");
+            refuse_value(table, path, key, admissible)
         }
     }
 }
 
-fn file(table: Table) -> Result<SpaceFile, Refused> {
-    only(&table, &[], &KEYS)?;
+fn file(table: Table, wanted: For) -> Result<SpaceFile, Refused> {
+    only(&table, &[], &KEYS, wanted)?;
     let goal = word(
         &table,
         &[],
@@ -246,10 +320,8 @@ fn file(table: Table) -> Result<SpaceFile, Refused> {
             Some(words.clone())
         }
         Some(_) => {
-            return refuse(
-                &["value"],
-                "1 to 120 characters on one line: what a value is",
-            );
+            let admissible = "1 to 120 characters on one line: what a value is";
+            return refuse_value(&table, &[], "value", admissible);
         }
     };
     let candidates = whole(&table, &[], "candidates", 1, CANDIDATES_MAX)?;
@@ -269,7 +341,7 @@ fn file(table: Table) -> Result<SpaceFile, Refused> {
     let mut points = Vec::with_capacity(all.len());
     let mut parameters = Vec::with_capacity(all.len());
     for (name, table) in all {
-        let (parameter, along) = parameter(name, table)?;
+        let (parameter, along) = parameter(name, table, wanted)?;
         // Only what is of this parameter alone; what two of them share is found below.
         Space::new(vec![parameter.clone()]).map_err(|error| of_parameter(name, error))?;
         parameters.push(parameter);
@@ -302,14 +374,14 @@ fn of_parameter(name: &str, error: SpaceError) -> Refused {
         .into_iter()
         .chain(key)
         .collect();
-    let admissible = match &error {
-        SpaceError::Values { admissible, .. } => admissible,
-        _ => "a name of 1 to 64 letters, digits and underscores",
+    let dotted = path.join(".");
+    let what = match &error {
+        SpaceError::Values {
+            what, admissible, ..
+        } => format!("`{dotted}`: {what}; admissible: {admissible}"),
+        _ => format!("`{dotted}`: admissible: a name of 1 to 64 letters, digits and underscores"),
     };
-    Refused {
-        what: format!("`{}`: admissible: {admissible}", path.join(".")),
-        path,
-    }
+    Refused { what, path }
 }
 
 /// The number of a key of a parameter.
@@ -317,16 +389,21 @@ fn bound(table: &Table, name: &str, key: &str) -> Result<f64, Refused> {
     match table.get(key) {
         Some(Value::Float(x)) if x.abs() <= 1e15 => Ok(*x),
         Some(Value::Integer(x)) if x.unsigned_abs() <= 1_000_000_000_000_000 => Ok(*x as f64),
-        _ => refuse(&["parameters", name, key], "a number from -1e15 to 1e15"),
+        _ => refuse_value(
+            table,
+            &["parameters", name],
+            key,
+            "a number from -1e15 to 1e15",
+        ),
     }
 }
 
-fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refused> {
+fn parameter(name: &str, value: &Value, wanted: For) -> Result<(Parameter, Option<u32>), Refused> {
     let path = ["parameters", name];
     let Value::Table(table) = value else {
         return refuse(&path, "low and high, or choices");
     };
-    only(table, &path, &OF_PARAMETERS)?;
+    only(table, &path, &OF_PARAMETERS, wanted)?;
     let points = whole(table, &path, "points", 1, 1000)?.map(|points| points as u32);
     let context = flag(table, &path, "context")?;
     let values = if table.contains_key("choices") {
@@ -430,11 +507,11 @@ mod tests {
             ),
             (
                 "goal = \"minimise\"\n[parameters.a]\nlow=0\nhigh=1",
-                "s:1:1: `goal`: admissible: \"minimize\", \"maximize\"; did you mean `minimize`?",
+                "s:1:1: `goal` is \"minimise\"; admissible: \"minimize\", \"maximize\"; did you mean `minimize`?",
             ),
             (
                 "value = 3\n[parameters.a]\nlow=0\nhigh=1",
-                "s:1:1: `value`: admissible: 1 to 120 characters",
+                "s:1:1: `value` is 3; admissible: 1 to 120 characters",
             ),
             (
                 "[parameters.a]\nlow = 0\nhihg = 1",
@@ -450,11 +527,23 @@ mod tests {
             ),
             (
                 "[parameters.a]\nlow = 0\n  high = 0",
-                "s:3:3: `parameters.a.high`: admissible: a number above low",
+                "s:3:3: `parameters.a.high`: high is 0 and low is 0; admissible: a number above low",
+            ),
+            (
+                "[parameters.a]\nlow = \"0\"\nhigh = 1",
+                "s:2:1: `parameters.a.low` is \"0\"; admissible: a number from -1e15 to 1e15",
+            ),
+            (
+                "[parameters.a]\nlow = 0\nhigh = 1e300",
+                "s:3:1: `parameters.a.high` is 1e300; admissible: a number from -1e15 to 1e15",
+            ),
+            (
+                "[parameters.a]\nlow=1\nhigh=2\nscale=\"logarithmic\"",
+                "s:4:1: `parameters.a.scale` is \"logarithmic\"; admissible: \"linear\", \"log\"",
             ),
             (
                 "[parameters.a]\nhigh = 1",
-                "s:1:13: `parameters.a.low`: admissible: a number from -1e15 to 1e15",
+                "s:1:13: `parameters.a.low` is missing; admissible: a number from -1e15 to 1e15",
             ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\nordered=true",
@@ -466,15 +555,15 @@ mod tests {
             ),
             (
                 "[parameters.a]\nchoices=[1, 2, 1]",
-                "s:2:1: `parameters.a.choices`: admissible: different ones",
+                "s:2:1: `parameters.a.choices`: choices has 1 twice; admissible: different ones",
             ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\ncontext=1",
-                "s:4:1: `parameters.a.context`: admissible: true, false",
+                "s:4:1: `parameters.a.context` is 1; admissible: true, false",
             ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\nscale=\"lgo\"",
-                "s:4:1: `parameters.a.scale`: admissible: \"linear\", \"log\"; did you mean `log`?",
+                "s:4:1: `parameters.a.scale` is \"lgo\"; admissible: \"linear\", \"log\"; did you mean `log`?",
             ),
             (
                 "parameters = 3",

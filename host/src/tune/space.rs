@@ -109,7 +109,7 @@ impl CandidateList {
     ///
     /// **Errors**: one line that names the key and what is admissible.
     pub fn parse(source: &str, text: &str) -> Result<Self, String> {
-        let file = SpaceFile::parse(source, text).map_err(|error| error.to_string())?;
+        let file = SpaceFile::parse_for_list(source, text).map_err(|error| error.to_string())?;
         if let Some(given) = file
             .space
             .parameters()

@@ -65,6 +65,22 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
+/// What else stands in a run folder: what it says of itself, and what is there while it goes on.
+const OTHERS: [&str; 5] = ["README.md", ".lock", "part.json", "state", "state.dropped"];
+
+/// Whether a run leaves a file, or a folder, of this name.
+///
+/// ```
+/// use sordino_report::readme::is_of_run;
+/// assert!(is_of_run("rounds.csv") && is_of_run("prior-fts.safetensors") && !is_of_run("regret.pdf"));
+/// ```
+pub fn is_of_run(name: &str) -> bool {
+    let is_prior = PRIORS
+        .split_once("METHOD")
+        .is_some_and(|(begin, end)| name.starts_with(begin) && name.ends_with(end));
+    is_prior || OTHERS.contains(&name) || FILES.iter().any(|(known, _)| *known == name)
+}
+
 /// The text for a folder with these files beside those that every folder has; `columns` are those
 /// of `rounds.csv` with their meanings.
 pub fn readme<'c>(

@@ -8,6 +8,7 @@ use sordino_report::differences::few;
 use sordino_report::grid;
 
 use super::report::figure;
+use super::report::kept;
 use super::unfinished;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::warn;
@@ -68,6 +69,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         .as_deref()
         .map(|path| figure::format(None, path))
         .transpose()?;
+    arguments.figure.as_deref().map_or(Ok(()), kept::refuse)?;
     if let Some((path, format)) = arguments.figure.as_deref().zip(format) {
         figure::save(&found.picture(), &arguments.sheet, format, path)?;
     }

@@ -36,6 +36,7 @@ mod scenarios;
 mod sweep;
 mod toy;
 mod tree;
+mod trials;
 mod tune;
 mod tuning;
 mod unused;

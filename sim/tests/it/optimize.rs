@@ -354,7 +354,7 @@ fn a_command_that_fails_is_tried_again_and_then_left_out() {
     );
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        said(&output).contains("10 questions in a row failed"),
+        said(&output).contains("3 questions in a row failed"),
         "{}",
         said(&output)
     );

@@ -182,6 +182,13 @@ impl SweepFolder {
         path.join(PLAN).exists()
     }
 
+    /// Whether a sweep leaves a file, or a folder, of this name.
+    pub fn has(name: &str) -> bool {
+        let tables = ["index.csv", "summary.csv", "paired.csv", "README.md"];
+        let others = [PLAN, INDEX, STATE, DROPPED, PART, LOCK, PAGE, "runs"];
+        tables.contains(&name) || others.contains(&name)
+    }
+
     fn fill(path: &Path, plan: Plan, lock: FolderLock) -> Result<Self, SweepError> {
         let file = path.join(PLAN);
         let text = toml::to_string(&plan).map_err(|error| SweepError::damaged(&file, error))?;

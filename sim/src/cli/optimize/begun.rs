@@ -16,7 +16,7 @@ use sordino_experiment::command_line::error::CliError;
 /// What a file that was fetched is called in the folder.
 const FETCHED: &str = "prior.safetensors";
 /// What a search's values were measured with, beside them.
-const COMMAND: &str = "command.txt";
+pub const COMMAND: &str = "command.txt";
 /// A command line is read up to this length.
 const COMMAND_MAX: u64 = 1 << 20;
 
@@ -44,22 +44,43 @@ pub fn keep(named: &str, file: &PriorFile, folder: &Path) -> Result<(), CliError
     }
 }
 
-/// Keeps the command of a search in its folder, and says so where the values that are there are of
-/// another one: their places may have moved, or it may measure something else.
+/// What a command is to the values of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It gave the last of them.
+    Known,
+    /// It has given none yet, and no other command is known to have given one.
+    New,
+    /// Another command gave them: this one is on trial until it gives a value.
+    OnTrial,
+}
+
+/// What a command is to the values of the search in a folder. Says so where they are of another one:
+/// its files may have moved, or it may measure something else.
 ///
 /// **Errors**: those of the system.
-pub fn same_command(command: &str, known: usize, folder: &Path) -> Result<(), CliError> {
+pub fn standing(command: &str, known: usize, folder: &Path) -> Result<Standing, CliError> {
     let path = folder.join(COMMAND);
     match read_to_string_bounded(&path, COMMAND_MAX) {
-        Ok(before) if before == command => return Ok(()),
-        Ok(_) if known > 0 => note(&format!(
-            "another command than that of the {known} values in {}: all count as values of one function",
-            folder.display()
-        )),
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(&path, error)),
+        Ok(before) if before == command => Ok(Standing::Known),
+        Ok(_) if known > 0 => {
+            note(&format!(
+                "another command than that of the {known} values in {}: all count as values of one function",
+                folder.display()
+            ));
+            Ok(Standing::OnTrial)
+        }
+        Ok(_) => Ok(Standing::New),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Standing::New),
+        Err(error) => Err(failed(&path, error)),
     }
+}
+
+/// Keeps the command of a search in its folder: the one that gave its last value.
+///
+/// **Errors**: those of the system.
+pub fn keep_command(command: &str, folder: &Path) -> Result<(), CliError> {
+    let path = folder.join(COMMAND);
     // A command line may hold a password.
     write_privately(&path, command.as_bytes()).map_err(CliError::failure)
 }

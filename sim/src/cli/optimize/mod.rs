@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sordino_core::prior::Reading;
 use sordino_experiment::progress::log::{self, Line, Log, note};
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{chain, significant};
 use sordino_host::files::read_text;
 use sordino_host::prior::PriorFile;
-use sordino_host::search::{Head, Search, VALUE_MAX};
-use sordino_host::space::{BYTES_MAX, Goal, Point, Space, SpaceFile};
+use sordino_host::search::{Head, Search, SearchError, VALUE_MAX};
+use sordino_host::space::{BYTES_MAX, Goal, Point, Space, SpaceError, SpaceFile};
 use sordino_host::tune::command::{Errors, Failure, Job, run};
 use sordino_host::tune::score;
 use sordino_host::tune::stop::Stop;
@@ -32,14 +32,16 @@ mod folder;
 mod picture;
 
 pub use arguments::Arguments;
-use folder::{Folder, result};
+use begun::Standing;
+use folder::{Folder, recommended, result};
 
 /// The longest pause before a command is tried again.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Questions that may fail in a row, after all tries, before the run ends.
 const FAILED_MAX: usize = 10;
 /// The same before any question was answered, so that a command that never works is soon told of;
-/// as many as run at a time, if those are more.
+/// as many as run at a time, if those are more. So it is of another command than that of the values
+/// known, until it has given one.
 const FAILED_FIRST_MAX: usize = 3;
 
 /// The end of the long help: a space file.
@@ -47,8 +49,16 @@ pub fn long_help() -> String {
     format!("A space file:\n\n{}", arguments::EXAMPLE)
 }
 
+/// Why a question has no value, as what the command did.
+enum NoValue {
+    /// It failed at this point.
+    Failed(String),
+    /// The shell has no such command (127), or may not run it (126): no failure of a point.
+    NoCommand(String),
+}
+
 /// A question that a command was asked, and what became of it; nothing if the run was stopped.
-type Answer = (Point, Option<Result<f64, String>>);
+type Answer = (Point, Option<Result<f64, NoValue>>);
 
 /// Asks until as many values are known as were wanted.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
@@ -59,13 +69,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let file =
         SpaceFile::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
     let context = arguments.context(&file.space)?;
-    told_of(&file);
     let goal = file.goal.unwrap_or(Goal::Minimize);
     let head = Head::new(
         file.space.clone(),
         goal,
         arguments.seed.or(file.seed).unwrap_or(0),
     );
+    searchable(arguments, &text, &head)?;
+    told_of(&file);
     let named = arguments.prior.as_deref();
     let prior = named
         .map(|named| begun::prior(named, &arguments.out))
@@ -74,7 +85,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     named.zip(prior.as_ref()).map_or(Ok(()), |(named, file)| {
         begun::keep(named, file, &arguments.out)
     })?;
-    begun::same_command(&arguments.command, search.len(), &arguments.out)?;
+    let standing = begun::standing(&arguments.command, search.len(), &arguments.out)?;
     prior
         .iter()
         .for_each(|prior| told_of_prior(prior, file.value.as_deref()));
@@ -88,6 +99,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         search,
         running: 0,
         failed: 0,
+        standing,
+        doubted: Vec::new(),
     };
     let ended = course.run(&stop);
     course.folder.publish(&course.search, course.value)?;
@@ -99,19 +112,26 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Refuses a space that no search has, where it is written.
+///
+/// **Errors**: such a space.
+fn searchable(arguments: &Arguments, text: &str, head: &Head) -> Result<(), CliError> {
+    let source = arguments.space.display().to_string();
+    let Err(error) = Search::new(head.clone()) else {
+        return Ok(());
+    };
+    let what = format!("{}; nothing was run", chain(&error));
+    Err(match &error {
+        SearchError::Column { name } | SearchError::Space(SpaceError::Values { name, .. }) => {
+            CliError::input(SpaceFile::refusal(&source, text, name, what))
+        }
+        _ => CliError::input(format!("{source}: {what}")),
+    })
+}
+
 /// Says which keys of the file are another command's, and what it does not say.
 fn told_of(file: &SpaceFile) {
-    let points = file.points.iter().any(Option::is_some);
-    let given = [
-        ("design", file.design.is_some()),
-        ("candidates", file.candidates.is_some()),
-        ("points", points),
-    ];
-    let others: Vec<&str> = given
-        .into_iter()
-        .filter(|(_, given)| *given)
-        .map(|(key, _)| key)
-        .collect();
+    let others = file.of_lists();
     if !others.is_empty() {
         note(&format!(
             "{} of the space file: for `sordino tune`, not used here",
@@ -180,6 +200,10 @@ struct Course<'a> {
     running: usize,
     /// Questions that failed in a row.
     failed: usize,
+    standing: Standing,
+    /// Questions at which a command on trial failed. They stay under way until it gives a value:
+    /// then they have failed, otherwise nothing of them is kept.
+    doubted: Vec<Point>,
 }
 
 impl Course<'_> {
@@ -234,7 +258,10 @@ impl Course<'_> {
             );
             return Err(CliError::interrupted(why, stop.exit_code()));
         }
-        Ok(())
+        match self.doubted.len() {
+            0 => Ok(()),
+            _ => Err(self.given_up("gave no value")),
+        }
     }
 
     /// The next question, if there is to be one.
@@ -251,7 +278,7 @@ impl Course<'_> {
                 point
             }
         };
-        let at = self.search.len() + self.search.failed() + self.running + 1;
+        let at = self.search.len() + self.search.failed() + self.doubted.len() + self.running + 1;
         note(&format!(
             "question {at}: {}; waiting for {}",
             shown(&point),
@@ -293,6 +320,7 @@ impl Course<'_> {
                     .map_err(CliError::failure)?;
                 self.failed = 0;
                 self.folder.record(&self.search)?;
+                self.has_measured()?;
                 let best = self.search.best().map_or(value, |(_, best)| best);
                 note(&format!(
                     "{} of {}: {} at {shown}; best {}",
@@ -303,24 +331,66 @@ impl Course<'_> {
                 ));
                 self.progress(value, best);
             }
-            Some(Err(why)) => {
-                self.search
-                    .fail(&Value::Object(point))
-                    .map_err(CliError::failure)?;
+            Some(Err(NoValue::NoCommand(why))) => {
+                let out = self.arguments.out.display();
+                return Err(CliError::failure(format!(
+                    "the command {why}: the shell does not find it (127) or may not run it (126); no question counts as \
+                     failed, and --resume goes on in {out}"
+                )));
+            }
+            Some(Err(NoValue::Failed(why))) => {
                 self.failed += 1;
-                self.folder.record(&self.search)?;
+                if self.standing == Standing::OnTrial {
+                    self.doubted.push(point);
+                } else {
+                    self.fail(point)?;
+                }
                 note(&format!("no value at {shown}: the command {why}"));
                 if self.failed >= self.failed_max() {
-                    return Err(CliError::failure(format!(
-                        "{} questions in a row failed, the last because the command {why}; what was learned is \
-                         in {}, and --resume goes on",
-                        self.failed,
-                        self.arguments.out.display()
-                    )));
+                    return Err(self.given_up(&why));
                 }
             }
         }
         self.folder.publish(&self.search, self.value)
+    }
+
+    /// A question under way has failed for good.
+    fn fail(&mut self, point: Point) -> Result<(), CliError> {
+        self.search
+            .fail(&Value::Object(point))
+            .map_err(CliError::failure)?;
+        self.folder.record(&self.search)
+    }
+
+    /// The command has given a value: it is that of the search, and where it failed before, it is the
+    /// point that failed.
+    fn has_measured(&mut self) -> Result<(), CliError> {
+        if self.standing != Standing::Known {
+            begun::keep_command(&self.arguments.command, &self.arguments.out)?;
+            self.standing = Standing::Known;
+        }
+        std::mem::take(&mut self.doubted)
+            .into_iter()
+            .try_for_each(|point| self.fail(point))
+    }
+
+    /// The end of a run of which too much failed, the last question as `why` says.
+    fn given_up(&self, why: &str) -> CliError {
+        let failed = self.failed;
+        let out = self.arguments.out.display();
+        let kept = if self.standing == Standing::OnTrial {
+            format!(
+                "it is another command than that of the {} values in {out}, so none of these questions counts as failed, and \
+                 --resume asks them again; if the points are what fails, remove {out}/{}",
+                self.search.len(),
+                begun::COMMAND
+            )
+        } else {
+            format!("what was learned is in {out}, and --resume goes on")
+        };
+        CliError::failure(format!(
+            "{failed} questions in a row failed, the last because the command {why}; {kept}"
+        ))
     }
 
     /// A line for programs that watch; people have read it.
@@ -342,7 +412,7 @@ impl Course<'_> {
     /// Questions in a row that may fail.
     fn failed_max(&self) -> usize {
         let at_once = usize::from(self.arguments.jobs);
-        if self.search.is_empty() {
+        if self.search.is_empty() || self.standing == Standing::OnTrial {
             at_once.clamp(FAILED_FIRST_MAX, FAILED_MAX)
         } else {
             FAILED_MAX
@@ -363,12 +433,11 @@ impl Course<'_> {
             significant(best, 6),
             shown(&point)
         );
-        if let Some((point, estimate)) = self.search.recommend().map_err(CliError::failure)? {
-            let mean = significant(estimate.mean, 4);
-            let std = significant(estimate.std, 2);
+        if let Some((point, mean)) = recommended(&self.search)? {
             text.push_str(&format!(
-                "recommended: {}, where {mean} ± {std} is expected\n",
-                shown(&point)
+                "recommended: {}, where the model expects {}\n",
+                shown(&point),
+                significant(mean, 4)
             ));
         }
         let failed = match self.search.failed() {
@@ -412,7 +481,7 @@ fn asked(
     space: &Space,
     point: &Point,
     stop: &Stop,
-) -> Option<Result<f64, String>> {
+) -> Option<Result<f64, NoValue>> {
     let mut pause = Duration::from_secs(1);
     let mut tries = 0;
     let input = Value::Object(point.clone()).to_string() + "\n";
@@ -432,10 +501,18 @@ fn asked(
             Ok(value) if value.abs() <= VALUE_MAX => return Some(Ok(value)),
             Ok(value) => format!("printed {value}; admissible: a number up to {VALUE_MAX:e}"),
             Err(Failure::Interrupted) => return None,
+            Err(
+                why @ Failure::Exit {
+                    code: Some(126 | 127),
+                    ..
+                },
+            ) => {
+                return Some(Err(NoValue::NoCommand(why.to_string())));
+            }
             Err(why) => why.to_string(),
         };
         if tries == arguments.retries {
-            return Some(Err(why));
+            return Some(Err(NoValue::Failed(why)));
         }
         tries += 1;
         let seconds = pause.as_secs();

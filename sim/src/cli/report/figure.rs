@@ -106,6 +106,7 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
     let out = asked
         .out
         .ok_or_else(|| CliError::input("--figure: name its file with --out FILE"))?;
+    super::kept::refuse(out)?;
     let format = format(asked.format, out)?;
     let (found, warning) = all(folder)?;
     let names: Vec<&str> = found.iter().map(|picture| picture.name.as_str()).collect();

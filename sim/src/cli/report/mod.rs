@@ -21,6 +21,7 @@ use sordino_experiment::command_line::print;
 
 pub mod figure;
 mod format;
+pub mod kept;
 mod table;
 
 use format::Format;

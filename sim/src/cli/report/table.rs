@@ -25,6 +25,7 @@ pub fn execute(
     format: Option<Format>,
     out: Option<&Path>,
 ) -> Result<(), CliError> {
+    out.map_or(Ok(()), super::kept::refuse)?;
     let format = format
         .or_else(|| out.and_then(ending))
         .unwrap_or(Format::Text);

@@ -1,0 +1,201 @@
+//! `sordino optimize` where something is mistaken: a command, a folder, a value, a word of the space
+//! file. Nothing of a search is lost, and the line says what to do.
+
+use std::path::{Path, PathBuf};
+
+use crate::util::{done, json, refused, said, scratch, sordino, text};
+
+const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
+                     [parameters.layers]\nlow = 1\nhigh = 8\ninteger = true\n";
+const TRAIN: &str = "awk -v r=$SORDINO_RATE 'BEGIN { print (log(r)+4)^2 }'";
+
+fn case(name: &str) -> PathBuf {
+    let folder = scratch(&format!("trials-{name}"));
+    std::fs::write(folder.join("space.toml"), SPACE).unwrap();
+    folder
+}
+
+/// The arguments of a search by this command, without a second try.
+fn by<'a>(train: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let first = [
+        "optimize",
+        "--space",
+        "space.toml",
+        "--retries",
+        "0",
+        "--command",
+        train,
+    ];
+    [&first[..], more].concat()
+}
+
+/// The table took the place of the numbers behind it.
+#[test]
+fn a_table_and_a_figure_replace_no_file_of_the_run() {
+    let folder = scratch("trials-report");
+    let quick = ["run", "output-gp", "--set", "runs=1", "--out", "a"];
+    done(&folder, &quick);
+    let before = crate::util::files(&folder.join("a"));
+    let table = |out| {
+        [
+            "report", "a", "--table", "summary", "--format", "csv", "--out", out,
+        ]
+    };
+    let figure = |out| {
+        [
+            "report", "a", "--figure", "regret", "--format", "svg", "--out", out,
+        ]
+    };
+    for out in [
+        "a/rounds.csv",
+        "a/../a/summary.json",
+        "a/README.md",
+        "a/ledger.jsonl",
+    ] {
+        for arguments in [table(out), figure(out)] {
+            let message = refused(&folder, 2, &arguments);
+            assert!(
+                message.contains("is not replaced; name another file"),
+                "{message}"
+            );
+        }
+    }
+    assert_eq!(crate::util::files(&folder.join("a")), before);
+    // A file that the run does not have is written, also into its folder.
+    done(&folder, &table("a/mine.csv"));
+    done(&folder, &table("a/mine.csv"));
+}
+
+/// Tables of one's own were replaced by those of a search.
+#[test]
+fn a_folder_that_holds_something_else_stays_as_it_is() {
+    let folder = case("folder");
+    std::fs::create_dir(folder.join("mine")).unwrap();
+    std::fs::write(folder.join("mine/history.csv"), "years of work").unwrap();
+    for more in [
+        &["--evaluations", "1", "--out", "mine"][..],
+        &["--evaluations", "1", "--out", "mine", "--resume"],
+    ] {
+        let message = refused(&folder, 2, &by(TRAIN, more));
+        assert!(
+            message.contains("--out mine: holds history.csv and no search"),
+            "{message}"
+        );
+    }
+    assert_eq!(read(&folder, "mine/history.csv"), "years of work");
+    assert_eq!(crate::util::files(&folder.join("mine")).len(), 1);
+    // An empty one, or one in which a process was killed at its beginning, is taken.
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    std::fs::write(folder.join("empty/.lock"), "1").unwrap();
+    done(
+        &folder,
+        &by(TRAIN, &["--evaluations", "1", "--out", "empty"]),
+    );
+}
+
+/// Keys of a list of candidates do nothing for a search: it says which ones are there, and offers none
+/// of them after a typing error.
+#[test]
+fn keys_of_lists_are_told_and_never_offered() {
+    let folder = case("keys");
+    let space = format!("candidates = 9\n{SPACE}points = 3\n");
+    std::fs::write(folder.join("space.toml"), space).unwrap();
+    let output = done(&folder, &by(TRAIN, &["--evaluations", "1"]));
+    let unused = "`candidates`, `parameters.layers.points` of the space file: for `sordino tune`, not used here";
+    assert!(said(&output).contains(unused), "{}", said(&output));
+    std::fs::write(folder.join("space.toml"), format!("{SPACE}pionts = 3\n")).unwrap();
+    let message = refused(&folder, 2, &by(TRAIN, &["--evaluations", "1"]));
+    assert!(
+        message.contains("no such key; admissible: low, high,") && !message.contains("points"),
+        "{message}"
+    );
+}
+
+/// A parameter that is a column of the history was refused without a place.
+#[test]
+fn a_space_that_no_search_has_is_refused_where_it_is_written() {
+    let folder = case("space");
+    let value = "[parameters.value]\nlow = 0\nhigh = 1\n";
+    std::fs::write(folder.join("space.toml"), format!("{SPACE}{value}")).unwrap();
+    let message = refused(&folder, 2, &by(TRAIN, &["--evaluations", "1"]));
+    assert!(
+        message.contains("space.toml:10:13: `value` is a column of the history"),
+        "{message}"
+    );
+    assert!(!folder.join("sordino-optimize").exists());
+}
+
+/// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
+#[test]
+fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {
+    let folder = case("expected");
+    let first = ["--evaluations", "1", "--format", "json"];
+    assert!(json(&done(&folder, &by(TRAIN, &first)))["recommended"].is_null());
+    let output = done(&folder, &by(TRAIN, &["--evaluations", "6", "--resume"]));
+    let told = text(&output.stdout);
+    assert!(
+        told.contains("recommended: ") && told.contains(", where the model expects "),
+        "{told}"
+    );
+    assert!(!told.contains('±'), "{told}");
+    let best: serde_json::Value =
+        serde_json::from_str(&read(&folder, "sordino-optimize/best.json")).unwrap();
+    let keys = best["recommended"].as_object().unwrap().keys();
+    assert_eq!(keys.collect::<Vec<_>>(), ["mean", "point"]);
+}
+
+fn read(folder: &Path, file: &str) -> String {
+    std::fs::read_to_string(folder.join(file)).unwrap()
+}
+
+/// A typing error in the command of a search that goes on cost ten points around the best one.
+#[test]
+fn another_command_is_on_trial_until_it_gives_a_value() {
+    let folder = case("command");
+    let more = |evaluations: &'static str| ["--evaluations", evaluations, "--out", "a", "--resume"];
+    done(&folder, &by(TRAIN, &more("8")));
+    let before = read(&folder, "a/search.jsonl");
+    let typo = "exec awk -f no-such-file";
+    let output = sordino(&folder, &by(typo, &more("14")));
+    let message = said(&output).lines().last().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        message.contains("3 questions in a row failed")
+            && message.contains("none of these questions"),
+        "{message}"
+    );
+    let after = read(&folder, "a/search.jsonl");
+    assert!(after.starts_with(&before) && !after.contains("\"failed\""));
+    // A shell that knows no such command says so once, and no question has failed.
+    let output = sordino(&folder, &by("no-such-command", &more("14")));
+    let message = said(&output);
+    assert!(
+        output.status.code() == Some(1)
+            && message.contains("exit code 127: the shell does not find it"),
+        "{message}"
+    );
+    assert_eq!(read(&folder, "a/search.jsonl"), after);
+    // The values are still those of the first command.
+    let output = done(&folder, &by(TRAIN, &more("14")));
+    assert!(
+        !said(&output).contains("another command"),
+        "{}",
+        said(&output)
+    );
+    assert!(!read(&folder, "a/search.jsonl").contains("\"failed\""));
+    // Once another one has given a value, a point at which it failed has failed.
+    let once = format!("[ -e once ] || {{ touch once; exit 1; }}; {TRAIN}");
+    let output = done(&folder, &by(&once, &more("16")));
+    let said = said(&output);
+    assert!(
+        said.contains("another command than that of the 14 values"),
+        "{said}"
+    );
+    assert_eq!(
+        read(&folder, "a/search.jsonl")
+            .matches("\"failed\"")
+            .count(),
+        1
+    );
+    assert_eq!(read(&folder, "a/command.txt"), once);
+}
