@@ -125,6 +125,37 @@ fn a_space_that_no_search_has_is_refused_where_it_is_written() {
     assert!(!folder.join("sordino-optimize").exists());
 }
 
+/// `.5` was a text, and a parameter that is searched was none of the space.
+#[test]
+fn what_is_given_is_read_as_people_write_it() {
+    let folder = case("given");
+    let load = "[parameters.load]\nlow = 0\nhigh = 1\ncontext = true\n\
+                [parameters.ward]\nchoices = [\"1\", \"2\"]\ncontext = true\n";
+    std::fs::write(folder.join("space.toml"), format!("{SPACE}{load}")).unwrap();
+    let given = |layers| {
+        let more = [
+            "--evaluations",
+            "1",
+            "--given",
+            "load=.5",
+            "--given",
+            "ward=1",
+            "--given",
+            layers,
+        ];
+        more.into_iter()
+            .take(if layers.is_empty() { 6 } else { 8 })
+            .collect::<Vec<_>>()
+    };
+    done(&folder, &by("echo $SORDINO_LOAD$SORDINO_WARD", &given("")));
+    assert!(read(&folder, "sordino-optimize/history.csv").ends_with("0.51,0.51\n"));
+    let message = refused(&folder, 2, &by(TRAIN, &given("layers=3")));
+    assert!(
+        message.contains("`layers` is searched and takes no value here"),
+        "{message}"
+    );
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {
