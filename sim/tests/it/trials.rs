@@ -156,6 +156,47 @@ fn what_is_given_is_read_as_people_write_it() {
     );
 }
 
+/// The line was not shown; and a value out of range was tried again and told in 300 digits.
+#[test]
+fn a_last_line_that_is_no_number_is_shown() {
+    let folder = case("line");
+    let long = format!("echo '{}'", "x".repeat(90));
+    for (place, (train, told)) in [
+        (
+            "echo 0,5",
+            "last line of its output, which is `0,5`; decimals follow a point",
+        ),
+        (
+            "echo '{\"loss\": 1}'",
+            "which is `{\"loss\": 1}`; print the number alone, not as JSON",
+        ),
+        (
+            "echo loss=0.5",
+            "which is `loss=0.5`; print the number alone",
+        ),
+        ("printf 'a\\033[31mb'", "which is `a\\u{1b}[31mb`"),
+        (long.as_str(), "xxx…`"),
+        (
+            "echo 1e300",
+            "printed 1e300; admissible: a number up to 1e135",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = format!("out{place}");
+        let output = sordino(&folder, &by(train, &["--evaluations", "1", "--out", &out]));
+        assert!(said(&output).contains(told), "{told}: {}", said(&output));
+    }
+    // No second try where the value is out of range, although one is admitted.
+    let again = "optimize --space space.toml --retries 1 --evaluations 1 --out again --command";
+    let mut again: Vec<&str> = again.split(' ').collect();
+    again.push("echo 1e300");
+    assert!(!said(&sordino(&folder, &again)).contains("tried again"));
+    let message = refused(&folder, 2, &by(" ", &["--evaluations", "1"]));
+    assert!(message.contains("--command: is empty"), "{message}");
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {
