@@ -197,6 +197,39 @@ fn a_last_line_that_is_no_number_is_shown() {
     assert!(message.contains("--command: is empty"), "{message}");
 }
 
+/// Each of these ended without a word, or with one of the system's.
+#[test]
+fn what_is_not_done_is_said() {
+    let folder = case("nothing");
+    done(&folder, &by(TRAIN, &["--evaluations", "4"]));
+    let output = done(&folder, &by(TRAIN, &["--evaluations", "3", "--resume"]));
+    let told = "4 values are known, and 3 are wanted, those included: nothing is left to run";
+    assert!(said(&output).contains(told), "{}", said(&output));
+    let http = [
+        "--evaluations",
+        "1",
+        "--out",
+        "b",
+        "--prior",
+        "http://a.b/c",
+    ];
+    let message = refused(&folder, 2, &by(TRAIN, &http));
+    assert!(
+        message.contains(
+            "--prior http://a.b/c: admissible: a file, or an address that begins with https://"
+        ),
+        "{message}"
+    );
+    done(&folder, &["init", "my.toml"]);
+    let before = read(&folder, "my.toml");
+    let message = refused(&folder, 2, &["init", "my.toml"]);
+    assert!(
+        message.contains("my.toml: exists already; name a new file"),
+        "{message}"
+    );
+    assert_eq!(read(&folder, "my.toml"), before);
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {

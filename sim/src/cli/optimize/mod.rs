@@ -99,6 +99,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         .iter()
         .for_each(|prior| told_of_prior(prior, file.value.as_deref()));
     let wanted = wanted(arguments, &search);
+    if search.len() >= wanted {
+        note(&format!(
+            "{} values are known, and {wanted} are wanted, those included: nothing is left to run; a larger --evaluations goes on",
+            search.len()
+        ));
+    }
     let mut course = Course {
         arguments,
         context,
