@@ -230,6 +230,36 @@ fn what_is_not_done_is_said() {
     assert_eq!(read(&folder, "my.toml"), before);
 }
 
+/// A setting that does not fit what the scenario says was blamed on the scenario's line.
+#[test]
+fn a_setting_that_does_not_fit_is_named() {
+    let folder = scratch("trials-set");
+    let refuse = |settings: &[&str]| {
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["run", "default"].into_iter().chain(settings).collect();
+        refused(&folder, 2, &arguments)
+    };
+    let message = refuse(&["federation.agents=1"]);
+    assert!(
+        message.contains(
+            "with --set federation.agents=1: `federation.splits = [2]` is not admissible"
+        ),
+        "{message}"
+    );
+    let message = refuse(&["agents=20"]);
+    assert!(
+        message.contains("unknown key `agents`; did you mean `federation.agents`?"),
+        "{message}"
+    );
+    let message = refuse(&["no_such_key=20"]);
+    assert_eq!(message.matches("method").count(), 1, "{message}");
+    let message = refuse(&["federation.agents=20", "federation.agents=30"]);
+    assert!(
+        message.contains("--set: `federation.agents` is set twice"),
+        "{message}"
+    );
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {

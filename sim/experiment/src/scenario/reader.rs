@@ -12,6 +12,7 @@ use toml::{Table, Value};
 
 use super::keys::Key;
 use super::rule::Rule;
+use super::sections::SectionTables;
 use crate::text::Quoted;
 
 /// Why a scenario was refused, and where.
@@ -54,6 +55,14 @@ pub enum Problem {
         /// The keys that are admissible here.
         admissible: Vec<&'static str>,
     },
+    /// A key above all sections that stands in one of them.
+    #[error("unknown key `{}`; did you mean `{meant}`?", Quoted(.key))]
+    Within {
+        /// The key as it was given.
+        key: String,
+        /// Its dotted name.
+        meant: String,
+    },
     /// A key that must be given.
     #[error("`{key}` is missing; admissible: {admissible}")]
     MissingKey {
@@ -71,6 +80,20 @@ pub enum Problem {
         value: String,
         /// The values that would have been accepted.
         admissible: String,
+    },
+    /// A value of the text that does not fit these settings; without them the text is admissible.
+    #[error("with {}: {problem}", set(.settings))]
+    Set {
+        /// What does not fit.
+        problem: Box<Problem>,
+        /// The settings as they were given.
+        settings: Vec<String>,
+    },
+    /// A key that is set twice.
+    #[error("`{}` is set twice; leave one of them away", Quoted(.key))]
+    Twice {
+        /// Dotted name of the key.
+        key: String,
     },
     /// A `--set` that is not `key=value`.
     #[error(
@@ -111,15 +134,44 @@ impl Problem {
         }
     }
 
+    /// The same where a key above all sections is unknown that one of these sections has.
+    pub(super) fn meaning(self, sections: &[SectionTables]) -> Problem {
+        let Problem::UnknownKey { key, admissible } = self else {
+            return self;
+        };
+        let within = sections.iter().find(|section| {
+            let mut keys = section.tables.iter().flat_map(|table| &table.keys);
+            !section.name.is_empty() && !section.many && keys.any(|known| known.name == key)
+        });
+        match within {
+            Some(section) if !admissible.contains(&&*key) => {
+                let meant = section.path_of(&key);
+                Problem::Within { key, meant }
+            }
+            _ => Problem::UnknownKey { key, admissible },
+        }
+    }
+
     /// The dotted key that it is about, where it is about one.
     pub fn key(&self) -> Option<&str> {
         match self {
             Problem::UnknownKey { key, .. }
+            | Problem::Within { key, .. }
             | Problem::MissingKey { key, .. }
             | Problem::Value { key, .. } => Some(key),
-            Problem::Syntax { .. } | Problem::Setting { .. } => None,
+            Problem::Set { problem, .. } => problem.key(),
+            Problem::Syntax { .. } | Problem::Setting { .. } | Problem::Twice { .. } => None,
         }
     }
+}
+
+/// Settings as they were given.
+fn set(settings: &[String]) -> String {
+    let all: Vec<String> = settings
+        .iter()
+        .map(|setting| format!("--set {}", Quoted(setting)))
+        .collect();
+    all.join(" ")
 }
 
 /// The key that was probably meant by an unknown one, or else the admissible keys.
@@ -279,7 +331,13 @@ impl Section {
 
     /// Refuses every key that has neither one of these names nor was taken already.
     pub(super) fn only_names(&self, names: Vec<&'static str>) -> Result<(), Problem> {
-        let admissible: Vec<&str> = self.taken.iter().copied().chain(names).collect();
+        let mut admissible: Vec<&str> = self.taken.clone();
+        for name in names {
+            // A list of tables has been taken, and is one of the sections.
+            if !admissible.contains(&name) {
+                admissible.push(name);
+            }
+        }
         match self
             .table
             .keys()

@@ -59,7 +59,7 @@ pub fn parse<M: ?Sized>(
         let named =
             |model: &&&TrustModel<M>| value.is_none_or(|value| value.as_str() == Some(model.name));
         match models.iter().find(named) {
-            Some(model) => (model.read)(root),
+            Some(model) => (model.read)(root).map_err(|problem| problem.meaning(&model.tables())),
             None => {
                 let names: Vec<String> = models
                     .iter()
