@@ -12,7 +12,6 @@ use toml::{Table, Value};
 
 use super::keys::Key;
 use super::rule::Rule;
-use super::sections::SectionTables;
 use crate::text::Quoted;
 
 /// Why a scenario was refused, and where.
@@ -131,24 +130,6 @@ impl Problem {
         Problem::MissingKey {
             key: key.to_owned(),
             admissible: rule.wanted(),
-        }
-    }
-
-    /// The same where a key above all sections is unknown that one of these sections has.
-    pub(super) fn meaning(self, sections: &[SectionTables]) -> Problem {
-        let Problem::UnknownKey { key, admissible } = self else {
-            return self;
-        };
-        let within = sections.iter().find(|section| {
-            let mut keys = section.tables.iter().flat_map(|table| &table.keys);
-            !section.name.is_empty() && !section.many && keys.any(|known| known.name == key)
-        });
-        match within {
-            Some(section) if !admissible.contains(&&*key) => {
-                let meant = section.path_of(&key);
-                Problem::Within { key, meant }
-            }
-            _ => Problem::UnknownKey { key, admissible },
         }
     }
 
