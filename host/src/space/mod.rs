@@ -644,7 +644,8 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            given.contains("`depth` is no parameter") && given.ends_with("admissible: load"),
+            given.contains("`depth` is searched and takes no value")
+                && given.ends_with("admissible: load"),
             "{given}"
         );
     }
