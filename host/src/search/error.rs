@@ -4,6 +4,7 @@ use sordino_core::optimizer::CANDIDATES_MAX;
 
 use crate::prior::guide::GuideError;
 use crate::space::SpaceError;
+use crate::text::exact;
 
 /// The largest size of a value: far below core's
 /// [`optimizer::value_max`](sordino_core::optimizer::value_max), because what is expected of
@@ -52,7 +53,7 @@ pub enum SearchError {
     #[error("a space with parameters that are given with each question has no list of candidates")]
     ContextAmongCandidates,
     /// A value that is no finite number.
-    #[error("the value is {value}; admissible: a finite number up to {VALUE_MAX:e}")]
+    #[error("the value is {}; admissible: a finite number up to {VALUE_MAX:e}", exact(*.value))]
     Value {
         /// The value given.
         value: f64,

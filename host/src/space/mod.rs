@@ -155,6 +155,16 @@ pub enum SpaceError {
         /// The parameters.
         known: String,
     },
+    /// A value was given for a parameter that is searched.
+    #[error(
+        "`{name}` is searched and takes no value here; `context = true` makes it one that is given; admissible: {known}"
+    )]
+    Searched {
+        /// Name of the parameter.
+        name: String,
+        /// The parameters that are given.
+        known: String,
+    },
     /// A value that its parameter does not admit.
     #[error("`{name}` is {value}; admissible: {admissible}")]
     Value {
@@ -482,6 +492,10 @@ impl Space {
             } else {
                 names.join(", ")
             };
+            if self.known().contains(&name.as_str()) {
+                let name = name.clone();
+                return Err(SpaceError::Searched { name, known });
+            }
             return Err(SpaceError::Unknown {
                 name: name.clone(),
                 hint,
@@ -630,7 +644,8 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            given.contains("`depth` is no parameter") && given.ends_with("admissible: load"),
+            given.contains("`depth` is searched and takes no value")
+                && given.ends_with("admissible: load"),
             "{given}"
         );
     }

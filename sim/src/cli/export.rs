@@ -8,7 +8,7 @@ use sordino_core::random::RunSeed;
 use sordino_engine as model;
 use sordino_engine::federated::context::simulated_deployment;
 use sordino_engine::federated::export::{Export, Language, text as source_text};
-use sordino_experiment::scenario::Scenario;
+use sordino_experiment::scenario::{Scenario, set_once};
 use sordino_experiment::world;
 
 use sordino_experiment::command_line::chosen::{one_method, scenario_text};
@@ -60,6 +60,7 @@ fn deployment(text: &str) -> Result<u64, String> {
 
 /// Prints the source file.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    set_once(&arguments.settings)?;
     let (source, text) = scenario_text(&arguments.scenario)?;
     let taken = of_data(&text, &arguments.settings, arguments.data.as_deref())?;
     let settings = [&taken.settings[..], &arguments.settings].concat();

@@ -1,6 +1,6 @@
 //! `sordino scenario keys` and `sordino init`: the keys of scenarios, and a scenario to start from.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, builder::PossibleValuesParser, builder::TypedValueParser};
@@ -75,7 +75,13 @@ pub fn init(arguments: &Init) -> Result<(), CliError> {
     let refused =
         |error: std::io::Error| CliError::input(format!("{path}: cannot be written: {error}"));
     let text = starter(arguments.trust, |scenario| scenario.resolved())?;
-    let mut file = std::fs::File::create_new(&arguments.file).map_err(refused)?;
+    let file = std::fs::File::create_new(&arguments.file);
+    if matches!(&file, Err(error) if error.kind() == ErrorKind::AlreadyExists) {
+        return Err(CliError::input(format!(
+            "{path}: exists already; name a new file, nothing is overwritten"
+        )));
+    }
+    let mut file = file.map_err(refused)?;
     file.write_all(text.as_bytes()).map_err(refused)?;
     print(&format!(
         "{path} is written; to run it: sordino run {path}\n"

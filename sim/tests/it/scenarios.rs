@@ -458,7 +458,7 @@ fn init_writes_a_scenario_that_runs() {
             &["run", &file, "--out", trust.name, "--format", "json"],
         );
         assert!(folder.join(trust.name).join("summary.json").exists());
-        assert!(refused(&folder, 2, &["init", &file]).contains("cannot be written"));
+        assert!(refused(&folder, 2, &["init", &file]).contains("exists already; name a new file"));
     }
 }
 

@@ -125,6 +125,141 @@ fn a_space_that_no_search_has_is_refused_where_it_is_written() {
     assert!(!folder.join("sordino-optimize").exists());
 }
 
+/// `.5` was a text, and a parameter that is searched was none of the space.
+#[test]
+fn what_is_given_is_read_as_people_write_it() {
+    let folder = case("given");
+    let load = "[parameters.load]\nlow = 0\nhigh = 1\ncontext = true\n\
+                [parameters.ward]\nchoices = [\"1\", \"2\"]\ncontext = true\n";
+    std::fs::write(folder.join("space.toml"), format!("{SPACE}{load}")).unwrap();
+    let given = |layers| {
+        let more = [
+            "--evaluations",
+            "1",
+            "--given",
+            "load=.5",
+            "--given",
+            "ward=1",
+            "--given",
+            layers,
+        ];
+        more.into_iter()
+            .take(if layers.is_empty() { 6 } else { 8 })
+            .collect::<Vec<_>>()
+    };
+    done(&folder, &by("echo $SORDINO_LOAD$SORDINO_WARD", &given("")));
+    assert!(read(&folder, "sordino-optimize/history.csv").ends_with("0.51,0.51\n"));
+    let message = refused(&folder, 2, &by(TRAIN, &given("layers=3")));
+    assert!(
+        message.contains("`layers` is searched and takes no value here"),
+        "{message}"
+    );
+}
+
+/// The line was not shown; and a value out of range was tried again and told in 300 digits.
+#[test]
+fn a_last_line_that_is_no_number_is_shown() {
+    let folder = case("line");
+    let long = format!("echo '{}'", "x".repeat(90));
+    for (place, (train, told)) in [
+        (
+            "echo 0,5",
+            "last line of its output, which is `0,5`; decimals follow a point",
+        ),
+        (
+            "echo '{\"loss\": 1}'",
+            "which is `{\"loss\": 1}`; print the number alone, not as JSON",
+        ),
+        (
+            "echo loss=0.5",
+            "which is `loss=0.5`; print the number alone",
+        ),
+        ("printf 'a\\033[31mb'", "which is `a\\u{1b}[31mb`"),
+        (long.as_str(), "xxx…`"),
+        (
+            "echo 1e300",
+            "printed 1e300; admissible: a number up to 1e135",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = format!("out{place}");
+        let output = sordino(&folder, &by(train, &["--evaluations", "1", "--out", &out]));
+        assert!(said(&output).contains(told), "{told}: {}", said(&output));
+    }
+    // No second try where the value is out of range, although one is admitted.
+    let again = "optimize --space space.toml --retries 1 --evaluations 1 --out again --command";
+    let mut again: Vec<&str> = again.split(' ').collect();
+    again.push("echo 1e300");
+    assert!(!said(&sordino(&folder, &again)).contains("tried again"));
+    let message = refused(&folder, 2, &by(" ", &["--evaluations", "1"]));
+    assert!(message.contains("--command: is empty"), "{message}");
+}
+
+/// Each of these ended without a word, or with one of the system's.
+#[test]
+fn what_is_not_done_is_said() {
+    let folder = case("nothing");
+    done(&folder, &by(TRAIN, &["--evaluations", "4"]));
+    let output = done(&folder, &by(TRAIN, &["--evaluations", "3", "--resume"]));
+    let told = "4 values are known, and 3 are wanted, those included: nothing is left to run";
+    assert!(said(&output).contains(told), "{}", said(&output));
+    let http = [
+        "--evaluations",
+        "1",
+        "--out",
+        "b",
+        "--prior",
+        "http://a.b/c",
+    ];
+    let message = refused(&folder, 2, &by(TRAIN, &http));
+    assert!(
+        message.contains(
+            "--prior http://a.b/c: admissible: a file, or an address that begins with https://"
+        ),
+        "{message}"
+    );
+    done(&folder, &["init", "my.toml"]);
+    let before = read(&folder, "my.toml");
+    let message = refused(&folder, 2, &["init", "my.toml"]);
+    assert!(
+        message.contains("my.toml: exists already; name a new file"),
+        "{message}"
+    );
+    assert_eq!(read(&folder, "my.toml"), before);
+}
+
+/// A setting that does not fit what the scenario says was blamed on the scenario's line.
+#[test]
+fn a_setting_that_does_not_fit_is_named() {
+    let folder = scratch("trials-set");
+    let refuse = |settings: &[&str]| {
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["run", "default"].into_iter().chain(settings).collect();
+        refused(&folder, 2, &arguments)
+    };
+    let message = refuse(&["federation.agents=1"]);
+    assert!(
+        message.contains(
+            "with --set federation.agents=1: `federation.splits = [2]` is not admissible"
+        ),
+        "{message}"
+    );
+    let message = refuse(&["agents=20"]);
+    assert!(
+        message.contains("unknown key `agents`; did you mean `federation.agents`?"),
+        "{message}"
+    );
+    let message = refuse(&["no_such_key=20"]);
+    assert_eq!(message.matches("method").count(), 1, "{message}");
+    let message = refuse(&["federation.agents=20", "federation.agents=30"]);
+    assert!(
+        message.contains("--set: `federation.agents` is set twice"),
+        "{message}"
+    );
+}
+
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.
 #[test]
 fn what_is_expected_is_told_of_a_model_and_without_a_deviation_it_does_not_have() {

@@ -54,6 +54,14 @@ pub enum Problem {
         /// The keys that are admissible here.
         admissible: Vec<&'static str>,
     },
+    /// A key above all sections that stands in one of them.
+    #[error("unknown key `{}`; did you mean `{meant}`?", Quoted(.key))]
+    Within {
+        /// The key as it was given.
+        key: String,
+        /// Its dotted name.
+        meant: String,
+    },
     /// A key that must be given.
     #[error("`{key}` is missing; admissible: {admissible}")]
     MissingKey {
@@ -71,6 +79,20 @@ pub enum Problem {
         value: String,
         /// The values that would have been accepted.
         admissible: String,
+    },
+    /// A value of the text that does not fit these settings; without them the text is admissible.
+    #[error("with {}: {problem}", set(.settings))]
+    Set {
+        /// What does not fit.
+        problem: Box<Problem>,
+        /// The settings as they were given.
+        settings: Vec<String>,
+    },
+    /// A key that is set twice.
+    #[error("`{}` is set twice; leave one of them away", Quoted(.key))]
+    Twice {
+        /// Dotted name of the key.
+        key: String,
     },
     /// A `--set` that is not `key=value`.
     #[error(
@@ -115,11 +137,22 @@ impl Problem {
     pub fn key(&self) -> Option<&str> {
         match self {
             Problem::UnknownKey { key, .. }
+            | Problem::Within { key, .. }
             | Problem::MissingKey { key, .. }
             | Problem::Value { key, .. } => Some(key),
-            Problem::Syntax { .. } | Problem::Setting { .. } => None,
+            Problem::Set { problem, .. } => problem.key(),
+            Problem::Syntax { .. } | Problem::Setting { .. } | Problem::Twice { .. } => None,
         }
     }
+}
+
+/// Settings as they were given.
+fn set(settings: &[String]) -> String {
+    let all: Vec<String> = settings
+        .iter()
+        .map(|setting| format!("--set {}", Quoted(setting)))
+        .collect();
+    all.join(" ")
 }
 
 /// The key that was probably meant by an unknown one, or else the admissible keys.
@@ -279,7 +312,13 @@ impl Section {
 
     /// Refuses every key that has neither one of these names nor was taken already.
     pub(super) fn only_names(&self, names: Vec<&'static str>) -> Result<(), Problem> {
-        let admissible: Vec<&str> = self.taken.iter().copied().chain(names).collect();
+        let mut admissible: Vec<&str> = self.taken.clone();
+        for name in names {
+            // A list of tables has been taken, and is one of the sections.
+            if !admissible.contains(&name) {
+                admissible.push(name);
+            }
+        }
         match self
             .table
             .keys()

@@ -10,34 +10,99 @@ pub(super) fn with_root<S>(
     source: &str,
     text: &str,
     settings: &[String],
-    read: impl FnOnce(Section) -> Result<S, Problem>,
+    read: impl Fn(Section) -> Result<S, Problem>,
 ) -> Result<S, ScenarioError> {
     let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map(|span| line_at(text, span.start));
         let message = e.message().replace('\n', "; ");
         ScenarioError::at(source, line, Problem::Syntax { message })
     })?;
+    let mut names: Vec<&str> = Vec::new();
     for setting in settings {
+        names.push(name_of(setting));
         apply(&mut table, setting).ok_or_else(|| {
             let setting = setting.clone();
             ScenarioError::at("--set", None, Problem::Setting { setting })
         })?;
     }
     read(Section::root(table)).map_err(|problem| {
-        let set = problem.key().is_some_and(|key| {
-            settings.iter().any(|setting| {
-                setting
-                    .split_once('=')
-                    .is_some_and(|(name, _)| name.trim() == key)
-            })
-        });
-        if set {
-            ScenarioError::at("--set", None, problem)
-        } else {
-            let line = problem.key().and_then(|key| line_of(text, key));
-            ScenarioError::at(source, line, problem)
+        if problem.key().is_some_and(|key| names.contains(&key)) {
+            return ScenarioError::at("--set", None, problem);
         }
+        let line = problem.key().and_then(|key| line_of(text, key));
+        let problem = match problem {
+            // What the text says held before these settings.
+            problem @ Problem::Value { .. }
+                if !settings.is_empty() && read(root_of(text)).is_ok() =>
+            {
+                Problem::Set {
+                    problem: Box::new(problem),
+                    settings: blamed(text, settings, &read),
+                }
+            }
+            other => other,
+        };
+        ScenarioError::at(source, line, problem)
     })
+}
+
+/// Of settings with which a text is refused, the first without which it is not; all if there is none.
+fn blamed<S>(
+    text: &str,
+    settings: &[String],
+    read: &impl Fn(Section) -> Result<S, Problem>,
+) -> Vec<String> {
+    let is_blamed = |place: &usize| {
+        let mut table: Table = text.parse().unwrap_or_default();
+        let others = settings
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| other != place);
+        let are_set = others
+            .map(|(_, setting)| apply(&mut table, setting))
+            .all(|set| set.is_some());
+        are_set && read(Section::root(table)).is_ok()
+    };
+    match (0..settings.len()).find(is_blamed) {
+        Some(place) => vec![settings[place].clone()],
+        None => settings.to_vec(),
+    }
+}
+
+/// Refuses a key that people set twice: which of the values they want, nobody knows.
+///
+/// **Errors**: [`Problem::Twice`] with the key.
+///
+/// ```
+/// use sordino_experiment::scenario::set_once;
+/// let settings = ["runs=2".to_owned(), "runs = 3".to_owned()];
+/// assert!(set_once(&settings[..1]).is_ok());
+/// assert_eq!(set_once(&settings).unwrap_err().to_string(), "--set: `runs` is set twice; leave one of them away");
+/// ```
+pub fn set_once(settings: &[String]) -> Result<(), ScenarioError> {
+    let twice = (1..settings.len()).find(|place| {
+        let name = name_of(&settings[*place]);
+        settings[..*place]
+            .iter()
+            .any(|other| name_of(other) == name)
+    });
+    twice.map_or(Ok(()), |place| {
+        let key = name_of(&settings[place]).to_owned();
+        Err(ScenarioError::at("--set", None, Problem::Twice { key }))
+    })
+}
+
+/// The section of a text without settings; an empty one of a text that is none.
+fn root_of(text: &str) -> Section {
+    Section::root(text.parse().unwrap_or_default())
+}
+
+/// The dotted key of a setting.
+fn name_of(setting: &str) -> &str {
+    setting
+        .split_once('=')
+        .map_or(setting, |(name, _)| name)
+        .trim()
 }
 
 /// Writes one `section.key=value` into the table; the value is TOML, or a bare word taken as text.

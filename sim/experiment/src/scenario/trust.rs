@@ -43,6 +43,25 @@ impl<M: ?Sized> TrustModel<M> {
     }
 }
 
+/// The problem, or, where a key above all sections is unknown that one of these sections has, that
+/// one.
+fn meant(problem: Problem, sections: &[SectionTables]) -> Problem {
+    let Problem::UnknownKey { key, admissible } = problem else {
+        return problem;
+    };
+    let within = sections.iter().find(|section| {
+        let mut keys = section.tables.iter().flat_map(|table| &table.keys);
+        !section.name.is_empty() && !section.many && keys.any(|known| known.name == key)
+    });
+    match within {
+        Some(section) if !admissible.contains(&&*key) => {
+            let meant = section.path_of(&key);
+            Problem::Within { key, meant }
+        }
+        _ => Problem::UnknownKey { key, admissible },
+    }
+}
+
 /// Reads a scenario from TOML after applying the `key=value` settings to it; the key `trust`
 /// decides how. Where that key is missing, the first of the models is meant.
 ///
@@ -59,7 +78,7 @@ pub fn parse<M: ?Sized>(
         let named =
             |model: &&&TrustModel<M>| value.is_none_or(|value| value.as_str() == Some(model.name));
         match models.iter().find(named) {
-            Some(model) => (model.read)(root),
+            Some(model) => (model.read)(root).map_err(|problem| meant(problem, &model.tables())),
             None => {
                 let names: Vec<String> = models
                     .iter()

@@ -15,7 +15,7 @@ use sordino_engine::{self as model, DriverKind, Model, ModelError, Options, Part
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::record::Record;
-use sordino_experiment::scenario::Head;
+use sordino_experiment::scenario::{Head, set_once};
 use sordino_report::differences::few;
 use sordino_report::folder::RunFolder;
 use sordino_report::page::warning;
@@ -127,6 +127,7 @@ pub fn execute_on(
 ) -> Result<(), CliError> {
     arguments.log.begin();
     let mut settings = arguments.settings.clone();
+    set_once(&settings)?;
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
-use sordino_host::space::{Point, Space};
+use sordino_host::space::{Point, Space, Values};
 
 use sordino_experiment::command_line::Format;
 use sordino_experiment::command_line::error::CliError;
@@ -93,6 +93,22 @@ high = 1
 context = true
 ";
 
+/// The value that a text of `--given` is: a choice that reads so, or else a number or a truth value, or a
+/// text.
+fn value_of(space: &Space, name: &str, text: &str) -> Value {
+    let written = Value::from(text);
+    let is_choice = space.parameters().iter().any(|parameter| {
+        let is_one = matches!(&parameter.values, Values::Choices { choices, .. } if choices.contains(&written));
+        parameter.name == name && is_one
+    });
+    if is_choice {
+        return written;
+    }
+    // JSON has no `.5` and no `+1`.
+    let number = text.parse::<f64>().ok().filter(|x| x.is_finite());
+    serde_json::from_str(text).unwrap_or_else(|_| number.map_or(written, Value::from))
+}
+
 impl Arguments {
     /// The values of the parameters that are given.
     ///
@@ -105,7 +121,7 @@ impl Arguments {
                     "--given {given}: admissible: NAME=VALUE, as in --given load=0.5"
                 )));
             };
-            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+            let value = value_of(space, name, text);
             if point.insert(name.to_owned(), value).is_some() {
                 return Err(CliError::input(format!("--given {name}: given twice")));
             }

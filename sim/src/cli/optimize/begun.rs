@@ -24,6 +24,11 @@ const COMMAND_MAX: u64 = 1 << 20;
 ///
 /// **Errors**: no such file, one that is none, or a server that does not give it.
 pub fn prior(named: &str, folder: &Path) -> Result<PriorFile, CliError> {
+    if named.contains("://") && !is_address(named) {
+        return Err(CliError::input(format!(
+            "--prior {named}: admissible: a file, or an address that begins with https://; nothing was run"
+        )));
+    }
     let kept = folder.join(FETCHED);
     // A search that goes on began with the one that it keeps; the server may have a later one.
     if is_address(named) && kept.exists() {

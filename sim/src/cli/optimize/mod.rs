@@ -19,6 +19,7 @@ use sordino_host::files::read_text;
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Head, Search, SearchError, VALUE_MAX};
 use sordino_host::space::{BYTES_MAX, Goal, Point, Space, SpaceError, SpaceFile};
+use sordino_host::text::{cut, exact};
 use sordino_host::tune::command::{Errors, Failure, Job, run};
 use sordino_host::tune::score;
 use sordino_host::tune::stop::Stop;
@@ -44,6 +45,9 @@ const FAILED_MAX: usize = 10;
 /// known, until it has given one.
 const FAILED_FIRST_MAX: usize = 3;
 
+/// The most characters of a command's last line that are shown.
+const LINE_SHOWN_MAX: usize = 60;
+
 /// The end of the long help: a space file.
 pub fn long_help() -> String {
     format!("A space file:\n\n{}", arguments::EXAMPLE)
@@ -63,6 +67,11 @@ type Answer = (Point, Option<Result<f64, NoValue>>);
 /// Asks until as many values are known as were wanted.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     arguments.log.begin();
+    if arguments.command.trim().is_empty() {
+        return Err(CliError::input(
+            "--command: is empty; admissible: what measures a point, as in --command 'python train.py'; nothing was run",
+        ));
+    }
     let stop =
         Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
     let text = read_text(&arguments.space, BYTES_MAX).map_err(CliError::input)?;
@@ -90,6 +99,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         .iter()
         .for_each(|prior| told_of_prior(prior, file.value.as_deref()));
     let wanted = wanted(arguments, &search);
+    if search.len() >= wanted {
+        note(&format!(
+            "{} values are known, and {wanted} are wanted, those included: nothing is left to run; a larger --evaluations goes on",
+            search.len()
+        ));
+    }
     let mut course = Course {
         arguments,
         context,
@@ -475,6 +490,23 @@ fn shown(point: &Point) -> String {
     parts.join(", ")
 }
 
+/// What is probably wrong with a line that is no number.
+fn hint(line: &str) -> &'static str {
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    if is_number(&line.replacen(',', ".", 1)) {
+        "; decimals follow a point"
+    } else if line.starts_with(['{', '[', '"']) {
+        "; print the number alone, not as JSON"
+    } else if line
+        .split(|c: char| c.is_whitespace() || c == '=' || c == ':')
+        .any(is_number)
+    {
+        "; print the number alone"
+    } else {
+        ""
+    }
+}
+
 /// Runs the command for one point, again if it fails; nothing if the run is stopped.
 fn asked(
     arguments: &Arguments,
@@ -497,9 +529,27 @@ fn asked(
         },
     };
     loop {
-        let why = match run(&job, stop).and_then(|line| score::number(&line)) {
+        let line = run(&job, stop);
+        let why = match line
+            .as_deref()
+            .map_err(Failure::clone)
+            .and_then(score::number)
+        {
             Ok(value) if value.abs() <= VALUE_MAX => return Some(Ok(value)),
-            Ok(value) => format!("printed {value}; admissible: a number up to {VALUE_MAX:e}"),
+            // The machine did what it should: another try would give the same.
+            Ok(value) => {
+                let value = exact(value);
+                let why = format!("printed {value}; admissible: a number up to {VALUE_MAX:e}");
+                return Some(Err(NoValue::Failed(why)));
+            }
+            Err(why @ Failure::NoNumber) => match &line {
+                Ok(line) => format!(
+                    "{why}, which is `{}`{}",
+                    cut(line, LINE_SHOWN_MAX),
+                    hint(line)
+                ),
+                Err(_) => why.to_string(),
+            },
             Err(Failure::Interrupted) => return None,
             Err(
                 why @ Failure::Exit {

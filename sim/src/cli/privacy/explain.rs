@@ -7,6 +7,7 @@ use serde::Serialize;
 use sordino_engine::{self as model, MODELS, Model};
 use sordino_experiment::command_line::chosen::scenario_text;
 use sordino_experiment::record::Explanation;
+use sordino_experiment::scenario::set_once;
 
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::{Format, print, print_json};
@@ -54,6 +55,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(&arguments.scenario)?;
     let mut settings = arguments.settings.clone();
+    set_once(&settings)?;
     let data = arguments.data.as_deref();
     let parsed = model::parse(&source, &text, &settings);
     // Most scenarios can be explained without their data.
