@@ -24,6 +24,15 @@ pub enum JoinError {
         /// Path of its folder.
         path: PathBuf,
     },
+    /// The file of what it agreed to is not what this program wrote.
+    #[error(
+        "{}: is not what this program wrote there; remove it, and what this agent agrees to is asked again",
+        path.display()
+    )]
+    Damaged {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// Its folder cannot be used.
     #[error(transparent)]
     File(#[from] FileError),

@@ -46,7 +46,7 @@ fn with(change: impl FnOnce(&mut Parameters)) -> Terms {
     terms
 }
 
-fn announcing(epsilon_max: Option<f64>, delta: f64, deadline_ms: u64) -> Terms {
+pub fn announcing(epsilon_max: Option<f64>, delta: f64, deadline_ms: u64) -> Terms {
     let mut terms = bodies::terms();
     let announced = &mut terms.agreement.announced;
     (
@@ -305,7 +305,7 @@ pub fn door_of(terms: &Terms, enrolment: &Arc<Enrolment>, requests: mpsc::Sender
 }
 
 /// The same, to an agent with this data.
-async fn offered_of(
+pub async fn offered_of(
     terms: &Terms,
     enrolment: &Arc<Enrolment>,
     folder: PathBuf,

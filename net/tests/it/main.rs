@@ -22,6 +22,7 @@ mod front_door;
 mod helpers;
 mod journals;
 mod kills;
+mod limits;
 mod noise;
 mod openapi;
 mod operators;
