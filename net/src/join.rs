@@ -402,14 +402,12 @@ fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     if !file.exists() || !terms.exists() {
         return Ok(None);
     }
-    let terms = match Terms::from_bytes(
-        &read_bounded(&terms, TERMS_BYTES_MAX)?,
-        Some(&joining.invitation.terms),
-    ) {
+    let bytes = read_bounded(&terms, TERMS_BYTES_MAX)?;
+    let terms = kept(terms, &bytes)?;
+    if terms.digest() != joining.invitation.terms {
         // Which field differs is told once the server has said what it is now.
-        Err(TermsError::Other { .. }) => return Ok(None),
-        terms => terms?,
-    };
+        return Ok(None);
+    }
     dispatch!(terms.agreement, finished_in(joining, &terms, file))
 }
 
@@ -487,6 +485,20 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
     }
 }
 
+/// The terms that an agent's folder has.
+///
+/// **Errors**: [`JoinError::Kept`] for what nobody should have kept.
+fn kept(path: PathBuf, bytes: &[u8]) -> Result<Terms, JoinError> {
+    Terms::from_bytes(bytes, None).map_err(|error| match error {
+        // A newer program reads it.
+        TermsError::Version(_) => error.into(),
+        error => JoinError::Kept {
+            path,
+            error: Box::new(error),
+        },
+    })
+}
+
 /// The terms, fetched once; always compared with the invitation. None if the server of an agent
 /// that is over is gone.
 async fn terms(
@@ -498,7 +510,7 @@ async fn terms(
     let invitation = &joining.invitation;
     match read_bounded(&path, TERMS_BYTES_MAX) {
         Ok(bytes) => {
-            let begun = Terms::from_bytes(&bytes, None)?;
+            let begun = kept(path.clone(), &bytes)?;
             if begun.digest() == invitation.terms {
                 return Ok(Some(begun));
             }

@@ -26,13 +26,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sordino_core::space::{Axis, Space as CoreSpace, SpaceError as CoreError};
 
-use crate::text::{did_you_mean, exact};
+use crate::text::{cut, did_you_mean, exact};
 
 mod encoding;
 pub(crate) mod read;
 
 pub use encoding::Encoding;
-pub use read::{BYTES_MAX, ReadError, SpaceFile};
+pub use read::{BYTES_MAX, PARAMETERS_MAX, ReadError, SpaceFile};
 
 /// A point: the value of every parameter by its name, in the user's units.
 pub type Point = Map<String, Value>;
@@ -343,11 +343,9 @@ impl Parameter {
                 let plain = choices
                     .iter()
                     .all(|choice| choice.is_string() || choice.is_number() || choice.is_boolean());
-                if !plain || choices.is_empty() || choices.len() > 1000 {
-                    return self.refuse(
-                        format!("choices is {}", Value::from(choices.clone())),
-                        CHOICES,
-                    );
+                if !plain || choices.is_empty() || choices.len() > CHOICES_MAX {
+                    let found = Value::from(choices.clone()).to_string();
+                    return self.refuse(format!("choices is {}", cut(&found, SHOWN_MAX)), CHOICES);
                 }
                 // As tables and environment variables write them.
                 let written: Vec<String> = choices.iter().map(text_of).collect();
@@ -364,6 +362,10 @@ impl Parameter {
     }
 }
 
+/// The most choices of a parameter.
+pub const CHOICES_MAX: usize = 1000;
+/// What was found is shown up to this many characters.
+const SHOWN_MAX: usize = 200;
 /// What choices may be.
 const CHOICES: &str = "1 to 1000 texts, numbers or truth values";
 

@@ -36,6 +36,7 @@ mod share_kills;
 mod shares;
 mod sites;
 mod statuses;
+mod texts;
 mod upkeep;
 mod util;
 mod values;

@@ -1,0 +1,162 @@
+//! What a campaign's server says in words: held against the agreement, and bounded, before it is
+//! shown.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::{Announced, Protocol};
+use sordino_host::campaign::{Campaign, TEXT_BYTES_MAX};
+use sordino_host::prior::publish::Publication;
+use sordino_host::space::{Goal, Parameter, Space, Values};
+use sordino_net::admission::admit;
+use sordino_net::enrolment::Enrolment;
+use sordino_net::join::JoinError;
+use sordino_net::terms::{Terms, TermsError, TextError};
+
+use super::consents::{OWNED, offered};
+use super::util::{Place, bounded, runtime};
+
+/// A campaign over so many texts and a number, with these words of the server's.
+fn campaign(choices: &[&str], value: &str) -> Terms {
+    let choices = choices.iter().map(|choice| (*choice).into()).collect();
+    let parameters = vec![
+        Parameter {
+            name: "kind".into(),
+            values: Values::Choices {
+                choices,
+                ordered: false,
+            },
+            context: false,
+        },
+        Parameter {
+            name: "rate".into(),
+            values: Values::Number {
+                low: 1e-4,
+                high: 1.0,
+                log: true,
+                integer: false,
+            },
+            context: false,
+        },
+    ];
+    let publication = Publication {
+        space: Space::new(parameters).unwrap(),
+        goal: Goal::Minimize,
+        value: Some(value.into()),
+        epsilon: 4.0,
+        delta: 1e-5,
+        releases: 1,
+        features: 20,
+        dataset: "hall".into(),
+        by: None,
+        note: None,
+        published: None,
+    };
+    let announced = Announced {
+        deadline_ms: 60_000,
+        epsilon_max: Some(4.0),
+        delta: 1e-5,
+        may_close_early: true,
+    };
+    let campaign = Campaign::new(publication, 5).unwrap();
+    Terms::of_campaign(&campaign, 7, announced).unwrap()
+}
+
+/// The same with another text, under the digest of the first one.
+fn saying(terms: &Terms, from: &str, to: &str) -> Terms {
+    assert!(terms.publication.contains(from), "{}", terms.publication);
+    Terms {
+        publication: terms.publication.replacen(from, to, 1),
+        ..terms.clone()
+    }
+}
+
+/// The same with the digest of the text that it has.
+fn agreeing(mut terms: Terms) -> Terms {
+    let Protocol::Campaign(agreed) = &mut terms.agreement.protocol else {
+        panic!("another method")
+    };
+    agreed.publication = Digest(Sha256::digest(terms.publication.as_bytes()).into());
+    terms
+}
+
+fn read(terms: &Terms) -> Result<Terms, TermsError> {
+    Terms::from_bytes(&terms.to_bytes().unwrap(), Some(&terms.digest()))
+}
+
+/// Whoever stood between a site and its server could say that larger values are better, under the
+/// digest that the site compared; the folder then knew no other terms.
+#[test]
+fn a_text_that_the_agreement_does_not_name_is_neither_shown_nor_kept() {
+    bounded(|| {
+        let place = Place::new("texts");
+        let honest = campaign(&["adam", "sgd"], "loss");
+        assert_eq!(read(&honest).unwrap(), honest);
+        let forged = saying(&honest, "minimize", "maximize");
+        assert_eq!(
+            forged.digest(),
+            honest.digest(),
+            "the invitation fits it as well"
+        );
+        let refused = read(&forged).unwrap_err();
+        assert!(
+            matches!(refused, TermsError::Text(TextError::Other { .. })),
+            "{refused}"
+        );
+        let site = place.0.join("site");
+        let joins = |terms: &Terms| {
+            let enrolment = Arc::new(Enrolment::in_memory());
+            let offer = offered(terms, &enrolment, site.clone(), OWNED);
+            let ended = runtime()
+                .block_on(async { tokio::time::timeout(Duration::from_secs(3), offer).await });
+            let ended = ended.map(|(joined, _)| joined.unwrap_err());
+            (ended.err().is_some(), enrolment.count())
+        };
+        assert_eq!(joins(&forged), (false, 0));
+        assert!(!site.join("terms.bin").exists(), "they were kept");
+        // The honest server is joined from the same folder.
+        assert_eq!(joins(&honest), (true, 1));
+        // A version before had kept what it did not check.
+        let old = place.0.join("old");
+        fs::create_dir_all(&old).unwrap();
+        fs::write(old.join("terms.bin"), forged.to_stored().unwrap()).unwrap();
+        let enrolment = Arc::new(Enrolment::in_memory());
+        let offer = offered(&honest, &enrolment, old.clone(), OWNED);
+        let refused = runtime().block_on(offer).0.unwrap_err();
+        assert!(matches!(refused, JoinError::Kept { .. }), "{refused}");
+        let told = refused.to_string();
+        for part in ["old/terms.bin: ", "remove this file"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    });
+}
+
+/// 35 MB of a server's choices reached the terminal of whoever asked what its terms were.
+#[test]
+fn a_text_is_bounded_before_it_is_shown() {
+    let honest = campaign(&["adam", "sgd"], "loss");
+    let many = |count: usize| {
+        let choices: String = (0..count).map(|i| format!("\"c{i:06}\",")).collect();
+        let more = format!("{choices}\"adam\"");
+        agreeing(saying(&honest, "\"adam\"", &more))
+    };
+    let long = many(TEXT_BYTES_MAX / 10);
+    for refused in [read(&long).unwrap_err(), long.publication().unwrap_err()] {
+        assert!(
+            matches!(refused, TermsError::Text(TextError::Length { .. })),
+            "{refused}"
+        );
+    }
+    // One that is short enough to be read has still more choices than any space.
+    let wide = read(&many(5000)).unwrap();
+    let refused = admit(&wide).unwrap_err().to_string();
+    assert!(
+        refused.contains("`kind` has 5002 choices; at most 1000 are admissible"),
+        "{refused}"
+    );
+    // Negative control.
+    assert!(admit(&read(&many(900)).unwrap()).is_ok());
+}
