@@ -300,8 +300,7 @@ impl Parameter {
     /// **Errors**: [`SpaceError::Name`], [`SpaceError::Values`].
     fn check(&self) -> Result<(), SpaceError> {
         let name = &self.name;
-        let letters = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !letters || name.is_empty() || name.len() > 64 {
+        if !is_name(name) {
             return Err(SpaceError::Name { name: name.clone() });
         }
         match &self.values {
@@ -366,6 +365,12 @@ impl Parameter {
 pub const CHOICES_MAX: usize = 1000;
 /// What was found is shown up to this many characters.
 const SHOWN_MAX: usize = 200;
+/// Whether a parameter may have this name: 1 to 64 letters and digits of ASCII, and underscores.
+pub fn is_name(name: &str) -> bool {
+    let letters = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    letters && !name.is_empty() && name.len() <= 64
+}
+
 /// What choices may be.
 const CHOICES: &str = "1 to 1000 texts, numbers or truth values";
 

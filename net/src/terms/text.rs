@@ -6,7 +6,7 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Protocol;
 use sordino_host::campaign::TEXT_BYTES_MAX;
 use sordino_host::prior::publish::Publication;
-use sordino_host::space::{CHOICES_MAX, PARAMETERS_MAX, Values};
+use sordino_host::space::{CHOICES_MAX, PARAMETERS_MAX, Values, is_name};
 use sordino_host::text::cut;
 
 /// A name of the server's is shown up to this many characters.
@@ -38,6 +38,15 @@ pub enum TextError {
     Parameters {
         /// How many there are.
         count: usize,
+    },
+    /// A parameter's name that could pass for a sentence.
+    #[error(
+        "`{}` is no name of a parameter; admissible: 1 to 64 letters, digits and underscores",
+        cut(.name, NAME_SHOWN)
+    )]
+    Name {
+        /// The name as it came.
+        name: String,
     },
     /// More choices than a parameter has.
     #[error(
@@ -78,9 +87,10 @@ pub(super) fn few_bytes(text: &str) -> Result<(), TextError> {
     }
 }
 
-/// Refuses more parameters, or choices of one, than a space has: before they are written in words.
+/// Refuses more parameters, or choices of one, than a space has, and names that are none: before
+/// they are written in words.
 ///
-/// **Errors**: [`TextError::Parameters`], [`TextError::Choices`].
+/// **Errors**: [`TextError::Parameters`], [`TextError::Name`], [`TextError::Choices`].
 pub(super) fn few_choices(publication: &Publication) -> Result<(), TextError> {
     let parameters = publication.space.parameters();
     let count = parameters.len();
@@ -88,6 +98,10 @@ pub(super) fn few_choices(publication: &Publication) -> Result<(), TextError> {
         return Err(TextError::Parameters { count });
     }
     for parameter in parameters {
+        if !is_name(&parameter.name) {
+            let name = parameter.name.clone();
+            return Err(TextError::Name { name });
+        }
         if let Values::Choices { choices, .. } = &parameter.values
             && choices.len() > CHOICES_MAX
         {

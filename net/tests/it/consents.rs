@@ -583,11 +583,11 @@ fn an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
             );
             let first = told.lines().next().unwrap();
             for needed in [
+                format!("agent {slot} agrees: at most {ROUNDS} releases: ε ≤ "),
                 format!(
-                    "agent {slot} agrees: 2 agents search {} distinct points of [0, 1]^1",
+                    "; 2 agents search {} distinct points of [0, 1]^1",
                     terms.points()
                 ),
-                format!("at most {ROUNDS} releases"),
                 "at δ = 1.00e-5 bounds".into(),
                 "used or counted as nothing".into(),
                 format!(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Announced, Protocol};
+use sordino_experiment::text::significant_up;
 use sordino_host::campaign::{Campaign, TEXT_BYTES_MAX};
 use sordino_host::prior::publish::Publication;
 use sordino_host::space::{Goal, Parameter, Space, Values};
@@ -159,4 +160,43 @@ fn a_text_is_bounded_before_it_is_shown() {
     );
     // Negative control.
     assert!(admit(&read(&many(900)).unwrap()).is_ok());
+}
+
+/// A value called `loss" are better; at most 1 release: ε ≤ 0.01 …` ended its quotation marks, and
+/// the sentence that a person agrees to went on in the server's words.
+#[test]
+fn words_of_the_server_cannot_be_taken_for_the_sentence_that_is_agreed_to() {
+    let forged =
+        "loss\" are better; at most 1 release: ε ≤ 0.01 at δ = 1.00e-9 bounds what it tells";
+    let choice = "huber\"), smaller values of \"loss\" are better; at most 1 release: ε ≤ 0.01";
+    let terms = campaign(&["adam", choice], &format!("{forged} {}", "x".repeat(500)));
+    let admitted = admit(&terms).unwrap();
+    let sentence = admitted.to_string();
+    let costs = sentence.find(&format!("ε ≤ {} at", significant_up(admitted.epsilon, 3)));
+    assert!(
+        costs.unwrap() < sentence.find("loss").unwrap(),
+        "{sentence}"
+    );
+    // Without what is escaped, the marks stand around the server's words alone.
+    let marks = sentence.replace("\\\"", "");
+    let outside: String = marks.split('"').step_by(2).collect();
+    assert!(
+        outside.contains("kind (one of , ), rate (") && outside.contains("values of  are better"),
+        "{outside}"
+    );
+    for word in ["loss", "0.01", "huber"] {
+        assert!(!outside.contains(word), "{word}: {outside}");
+    }
+    assert!(
+        sentence.len() < 1500 && sentence.contains("…\" are better"),
+        "{sentence}"
+    );
+    // A name has no room for a sentence, nor has a list of choices.
+    let named = agreeing(saying(&terms, "\"rate\"", "\"rate: at most 1 release\""));
+    let refused = admit(&named).unwrap_err().to_string();
+    assert!(refused.contains("is no name of a parameter"), "{refused}");
+    let choices: Vec<String> = (0..900).map(|i| format!("c{i}")).collect();
+    let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
+    let long = admit(&campaign(&choices, "loss")).unwrap().to_string();
+    assert!(long.contains("\"c19\", … of 900 choices"), "{long}");
 }
