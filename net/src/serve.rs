@@ -90,7 +90,7 @@ async fn serve_in<T: Number, P: Served<T>>(
     let agreement = &folder.terms.agreement;
     let listener = listening(&serving.listen).await?;
     let admin = match &serving.admin {
-        Some(address) => Some(listening(address).await?),
+        Some(address) => Some(admin::listening(address).await?),
         None => None,
     };
     let mut leader = Leader::of(folder, &serving).await?;
