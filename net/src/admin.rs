@@ -285,10 +285,20 @@ mod tests {
     /// `--admin 0.0.0.0:9999` showed everybody how many had joined and what was spent.
     #[test]
     fn the_admin_port_is_of_this_machine_only() {
-        for here in ["127.0.0.1:9464", "127.8.0.1:1", "[::1]:9464", "localhost:9464"] {
+        for here in [
+            "127.0.0.1:9464",
+            "127.8.0.1:1",
+            "[::1]:9464",
+            "localhost:9464",
+        ] {
             assert!(!of_this_machine(here).unwrap().is_empty(), "{here}");
         }
-        for open in ["0.0.0.0:9999", "[::]:9999", "192.0.2.7:1", "[::ffff:192.0.2.7]:1"] {
+        for open in [
+            "0.0.0.0:9999",
+            "[::]:9999",
+            "192.0.2.7:1",
+            "[::ffff:192.0.2.7]:1",
+        ] {
             let refused = of_this_machine(open).unwrap_err();
             assert!(matches!(refused, AdminError::Open { .. }), "{refused}");
             let told = refused.to_string();

@@ -53,6 +53,7 @@ use around::Around;
 use leader::Leader;
 
 pub use error::ServeError;
+pub(crate) use ledger::about;
 pub use ledger::may_begin;
 pub use serving::{Begin, Serving};
 
