@@ -27,6 +27,7 @@ use crate::prior::context::{Context, ContextError, DESIGN_POINTS};
 use crate::prior::publish::{Publication, PublishError, check_publication, noise_multipliers};
 use crate::prior::{PriorFile, PriorFileError, refuse};
 use crate::search::{SearchError, VALUE_MAX};
+use crate::text::cut;
 use sordino_core::prior::VALUES_MAX;
 use sordino_core::privacy::SourceKind;
 
@@ -50,7 +51,7 @@ pub enum SiteError {
     #[error(transparent)]
     Refused(#[from] PriorFileError),
     /// What is to be published does not decode.
-    #[error("what is searched and published does not decode: {0}")]
+    #[error("what is searched and published does not decode: {}", cut(&.0.to_string(), 300))]
     Text(#[source] serde_json::Error),
     /// Its numbers are not those that follow from what is to be published.
     #[error("{what} of the terms do not follow from what is to be published")]

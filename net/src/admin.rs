@@ -2,6 +2,7 @@
 //! HTTP. Never open it to agents.
 
 use std::fmt::Write;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,6 +24,64 @@ use crate::status::Watched;
 const CONNECTIONS: usize = 16;
 /// and how long each may last.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why nothing listens there.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// Others than this machine would reach it.
+    #[error(
+        "--admin {address}: {found} is no address of this machine only; admissible: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT, because \
+         anybody who reaches it reads how the federation stands, in plain HTTP"
+    )]
+    Open {
+        /// The address that was given.
+        address: String,
+        /// What it stands for.
+        found: IpAddr,
+    },
+    /// It is no address, or cannot be listened on.
+    #[error("--admin {address}: cannot listen: {error}")]
+    Listen {
+        /// The address that was given.
+        address: String,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
+}
+
+/// What an address of the admin port stands for: addresses of this machine only.
+///
+/// **Errors**: [`AdminError`].
+pub fn of_this_machine(address: &str) -> Result<Vec<SocketAddr>, AdminError> {
+    let found = address
+        .to_socket_addrs()
+        .map_err(|error| AdminError::Listen {
+            address: address.to_owned(),
+            error,
+        })?
+        .collect::<Vec<_>>();
+    let is_here = |found: &SocketAddr| found.ip().to_canonical().is_loopback();
+    match found.iter().find(|found| !is_here(found)) {
+        Some(open) => Err(AdminError::Open {
+            address: address.to_owned(),
+            found: open.ip(),
+        }),
+        None => Ok(found),
+    }
+}
+
+/// Listens there.
+///
+/// **Errors**: [`AdminError`].
+pub(crate) async fn listening(address: &str) -> Result<TcpListener, AdminError> {
+    let found = of_this_machine(address)?;
+    let listener = TcpListener::bind(&found[..]).await;
+    listener.map_err(|error| AdminError::Listen {
+        address: address.to_owned(),
+        error,
+    })
+}
 
 #[derive(Clone)]
 struct Admin {
@@ -216,5 +275,39 @@ pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched)
                     .await,
             );
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `--admin 0.0.0.0:9999` showed everybody how many had joined and what was spent.
+    #[test]
+    fn the_admin_port_is_of_this_machine_only() {
+        for here in [
+            "127.0.0.1:9464",
+            "127.8.0.1:1",
+            "[::1]:9464",
+            "localhost:9464",
+        ] {
+            assert!(!of_this_machine(here).unwrap().is_empty(), "{here}");
+        }
+        for open in [
+            "0.0.0.0:9999",
+            "[::]:9999",
+            "192.0.2.7:1",
+            "[::ffff:192.0.2.7]:1",
+        ] {
+            let refused = of_this_machine(open).unwrap_err();
+            assert!(matches!(refused, AdminError::Open { .. }), "{refused}");
+            let told = refused.to_string();
+            assert!(
+                told.contains(open) && told.contains("admissible: 127.0.0.1:PORT"),
+                "{told}"
+            );
+        }
+        let refused = of_this_machine("127.0.0.1").unwrap_err();
+        assert!(matches!(refused, AdminError::Listen { .. }), "{refused}");
     }
 }

@@ -15,7 +15,7 @@ use sordino_experiment::scenario::federated::served_delta;
 use sordino_experiment::scenario::objective::ObjectiveConfig;
 use sordino_experiment::text::{significant, significant_up};
 use sordino_host::space::Values;
-use sordino_host::text::plain;
+use sordino_host::text::cut;
 
 use crate::cost::Cost;
 use crate::terms::{Terms, TermsError};
@@ -30,6 +30,13 @@ pub const DELTA_SMALL: f64 = 1e-5;
 pub const EPSILON_UNASKED: f64 = 1.0;
 /// The longest round: a year.
 const DEADLINE_MS_MAX: u64 = 365 * 86_400_000;
+
+/// Of the words for what a value is a person is shown up to this many characters,
+const VALUE_SHOWN: usize = 100;
+/// of a parameter's choices so many,
+const CHOICES_SHOWN: usize = 20;
+/// and of one choice so many characters.
+const CHOICE_SHOWN: usize = 40;
 
 /// Why terms are neither served nor joined.
 #[derive(Debug, thiserror::Error)]
@@ -266,19 +273,44 @@ fn searched(terms: &Terms) -> Result<String, TermsError> {
                 Values::Number { log: true, .. } => ", on a logarithmic scale",
                 _ => "",
             };
-            let values = parameter.values.admissible();
+            let values = admissible(&parameter.values);
             format!("{} ({values}{scale})", parameter.name)
         })
         .collect();
     let value = publication.value.map_or_else(
         || "values".to_owned(),
-        |value| format!("values of \"{}\"", plain(&value)),
+        |value| format!("values of {}", quoted(&value, VALUE_SHOWN)),
     );
     Ok(format!(
         "{}, {} {value} are better",
-        plain(&parameters.join(", ")),
+        parameters.join(", "),
         publication.goal.better()
     ))
+}
+
+/// Words of the server's as a person is told them: in quotation marks that they cannot end, and cut
+/// after so many characters.
+fn quoted(words: &str, most: usize) -> String {
+    serde_json::Value::from(cut(words, most)).to_string()
+}
+
+/// What values are admissible, in words; of choices the first [`CHOICES_SHOWN`].
+fn admissible(values: &Values) -> String {
+    let Values::Choices { choices, .. } = values else {
+        return values.admissible();
+    };
+    let mut shown: Vec<String> = choices
+        .iter()
+        .take(CHOICES_SHOWN)
+        .map(|choice| match choice.as_str() {
+            Some(text) => quoted(text, CHOICE_SHOWN),
+            None => cut(&choice.to_string(), CHOICE_SHOWN),
+        })
+        .collect();
+    if choices.len() > CHOICES_SHOWN {
+        shown.push(format!("… of {} choices", choices.len()));
+    }
+    format!("one of {}", shown.join(", "))
 }
 
 /// The costs of these terms.
@@ -332,7 +364,7 @@ impl Admitted {
     }
 }
 
-/// One sentence for the person who agrees.
+/// One sentence for the person who agrees: what it costs first, then what the server calls things.
 impl fmt::Display for Admitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Admitted {
@@ -342,17 +374,11 @@ impl fmt::Display for Admitted {
             releases,
             ..
         } = self;
-        let many = if *releases == 1 {
-            ("is", "")
-        } else {
-            ("are", "s")
-        };
+        let plural = if *releases == 1 { "" } else { "s" };
         write!(
             f,
-            "{agents} agents search {searched}; each makes at most {evaluations} evaluations, and there {} at most {releases} release{}: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
+            "at most {releases} release{plural}: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
              and ε ≤ {} at δ = {} what they tell between two contributions that it may have sent",
-            many.0,
-            many.1,
             self.loss(),
             significant_up(self.epsilon_between, 3),
             significant(self.delta, 3),
@@ -362,6 +388,9 @@ impl fmt::Display for Admitted {
                 "; rounds may close early, which shows everybody that nobody is absent, and how many have joined",
             )?;
         }
-        Ok(())
+        write!(
+            f,
+            "; {agents} agents search {searched}; each makes at most {evaluations} evaluations"
+        )
     }
 }

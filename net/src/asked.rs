@@ -8,7 +8,7 @@ use sordino_core::federated::shares::Trust;
 use sordino_experiment::text::{significant, significant_up};
 use sordino_host::campaign::EVALUATIONS;
 use sordino_host::prior::publish::Publication;
-use sordino_host::text::plain;
+use sordino_host::text::cut;
 
 use crate::admission::{self, Admitted, DELTA_SMALL, Inadmissible};
 use crate::invitation::Invitation;
@@ -18,6 +18,9 @@ use crate::terms::Terms;
 
 /// The relation that ε compares by, in words.
 const RELATION: &str = "zero-out: an agent's contributions are used, or count as nothing";
+
+/// Words of the server's are shown up to this many characters.
+const SHOWN: usize = 200;
 
 /// What is asked of a site, by its terms alone.
 #[derive(Clone, Debug, Serialize)]
@@ -118,18 +121,10 @@ fn by_default(protocol: &Protocol, most: u32) -> Option<u32> {
     }
 }
 
-/// For people, line by line.
+/// For people, line by line: what it costs first, then what the server calls things.
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "you would be agent {} of {}", self.agent, self.agents)?;
-        writeln!(f, "search      {}", self.searched)?;
-        if let Some(publication) = &self.publication {
-            let by = publication
-                .by
-                .as_ref()
-                .map_or(String::new(), |by| format!(", asked for by {}", plain(by)));
-            writeln!(f, "data        {}{by}", plain(&publication.dataset))?;
-        }
         writeln!(
             f,
             "you give    one vector to each of {} releases, made of the values of {} evaluations, which stay with you",
@@ -188,6 +183,13 @@ impl fmt::Display for Asked {
             "you have    {} for the first evaluations",
             spoken(self.deadline_ms)
         )?;
+        writeln!(f, "search      {}", self.searched)?;
+        if let Some(publication) = &self.publication {
+            let by = publication.by.as_ref().map_or(String::new(), |by| {
+                format!(", asked for by {}", cut(by, SHOWN))
+            });
+            writeln!(f, "data        {}{by}", cut(&publication.dataset, SHOWN))?;
+        }
         writeln!(
             f,
             "server      {}, key {}",

@@ -1,5 +1,6 @@
 //! Taking part with an invitation: the library's entry point for agents on computers.
 
+mod agreement;
 mod error;
 
 use std::path::PathBuf;
@@ -53,8 +54,9 @@ pub struct Joining {
     /// and shows the token.
     pub certified: Option<Certified>,
     /// The largest ε up to which it contributes, never more than the terms' own limit. If none, the
-    /// terms' limit, and a new agent agrees only to terms whose releases cost at most
-    /// [`EPSILON_UNASKED`], or to what `asked` agrees to.
+    /// terms' limit, and an agent agrees only to terms whose releases cost at most
+    /// [`EPSILON_UNASKED`], or to what `asked` agrees to; again if that is more than it agreed to
+    /// so far.
     pub epsilon_max: Option<f64>,
     /// Asks the owner whether to agree to this sentence, where `epsilon_max` is none and the terms
     /// cost more than [`EPSILON_UNASKED`]; may block. If none, such terms are refused.
@@ -220,8 +222,9 @@ async fn agree(
         })
         .transpose()
         .map_err(|error: ContributionsError| DataError::from(error))?;
+    let weighed = before.as_ref().map(|before| before.weighed);
     // What somebody who is asked agrees to, also where there are no others yet.
-    let together = before.as_ref().map(|before| before.weighed.together);
+    let together = weighed.map(|weighed| weighed.together);
     let before = before.filter(|before| before.weighed.federations > 0);
     let others = before
         .as_ref()
@@ -230,8 +233,12 @@ async fn agree(
         "{admitted}; {}{own}{others}",
         seen(&joining.invitation, &key)
     );
-    // Who has begun has agreed, to as much as was admitted then.
-    let is_new = !joining.folder.join(AGENT).exists();
+    // Who has begun has agreed to as much as was admitted then, and to no more.
+    let is_more = !joining.folder.join(AGENT).exists()
+        || match &weighed {
+            Some(weighed) => weighed.is_more,
+            None => !(agreement::releases(&joining.folder)? >= fits),
+        };
     let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
     let refused = match before {
         Some(before)
@@ -239,7 +246,7 @@ async fn agree(
         {
             Some(JoinError::Others { before, most })
         }
-        _ if is_new && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) => {
+        _ if is_more && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) => {
             Some(JoinError::Epsilon { epsilon, delta })
         }
         _ => None,
@@ -261,9 +268,13 @@ async fn agree(
             together.unwrap_or(most)
         }
     };
-    let count = count
-        .map(|count| agreed(joining, count, &plan, delta, admitted))
-        .transpose()?;
+    let count = match count {
+        Some(count) => Some(agreed(joining, count, &plan, delta, admitted)?),
+        None => {
+            agreement::remember(&joining.folder, fits)?;
+            None
+        }
+    };
     note(&format!("agent {slot} agrees: {sentence}"));
     terms
         .work()
@@ -391,14 +402,12 @@ fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     if !file.exists() || !terms.exists() {
         return Ok(None);
     }
-    let terms = match Terms::from_bytes(
-        &read_bounded(&terms, TERMS_BYTES_MAX)?,
-        Some(&joining.invitation.terms),
-    ) {
+    let bytes = read_bounded(&terms, TERMS_BYTES_MAX)?;
+    let terms = kept(terms, &bytes)?;
+    if terms.digest() != joining.invitation.terms {
         // Which field differs is told once the server has said what it is now.
-        Err(TermsError::Other { .. }) => return Ok(None),
-        terms => terms?,
-    };
+        return Ok(None);
+    }
     dispatch!(terms.agreement, finished_in(joining, &terms, file))
 }
 
@@ -476,6 +485,20 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
     }
 }
 
+/// The terms that an agent's folder has.
+///
+/// **Errors**: [`JoinError::Kept`] for what nobody should have kept.
+fn kept(path: PathBuf, bytes: &[u8]) -> Result<Terms, JoinError> {
+    Terms::from_bytes(bytes, None).map_err(|error| match error {
+        // A newer program reads it.
+        TermsError::Version(_) => error.into(),
+        error => JoinError::Kept {
+            path,
+            error: Box::new(error),
+        },
+    })
+}
+
 /// The terms, fetched once; always compared with the invitation. None if the server of an agent
 /// that is over is gone.
 async fn terms(
@@ -487,7 +510,7 @@ async fn terms(
     let invitation = &joining.invitation;
     match read_bounded(&path, TERMS_BYTES_MAX) {
         Ok(bytes) => {
-            let begun = Terms::from_bytes(&bytes, None)?;
+            let begun = kept(path.clone(), &bytes)?;
             if begun.digest() == invitation.terms {
                 return Ok(Some(begun));
             }

@@ -53,6 +53,7 @@ use around::Around;
 use leader::Leader;
 
 pub use error::ServeError;
+pub(crate) use ledger::about;
 pub use ledger::may_begin;
 pub use serving::{Begin, Serving};
 
@@ -90,7 +91,7 @@ async fn serve_in<T: Number, P: Served<T>>(
     let agreement = &folder.terms.agreement;
     let listener = listening(&serving.listen).await?;
     let admin = match &serving.admin {
-        Some(address) => Some(listening(address).await?),
+        Some(address) => Some(admin::listening(address).await?),
         None => None,
     };
     let mut leader = Leader::of(folder, &serving).await?;

@@ -30,9 +30,11 @@ use crate::stored::{self, VersionError};
 
 mod constants;
 mod difference;
+mod text;
 
 pub use constants::ConstantsError;
 pub use difference::Difference;
+pub use text::TextError;
 
 /// What stored terms are called in their first line.
 const NAME: &str = "terms";
@@ -144,6 +146,9 @@ pub enum TermsError {
     /// it.
     #[error(transparent)]
     Campaign(#[from] Box<SiteError>),
+    /// What is searched and published is too long, or not what the agreement names.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// A campaign in a number format that it is not computed in.
     #[error("a campaign in 32-bit numbers: 64-bit ones are admissible")]
     Scalar,
@@ -297,12 +302,17 @@ impl Terms {
 
     /// What a campaign searches and publishes; nothing of other methods.
     ///
-    /// **Errors**: [`TermsError::Campaign`] for a text that is none.
+    /// **Errors**: [`TermsError::Campaign`] for a text that is none, [`TermsError::Text`] for one
+    /// that is too long.
     pub fn publication(&self) -> Result<Option<Publication>, TermsError> {
         match &self.agreement.protocol {
-            Protocol::Campaign(_) => Ok(Some(
-                serde_json::from_str(&self.publication).map_err(SiteError::Text)?,
-            )),
+            Protocol::Campaign(_) => {
+                text::few_bytes(&self.publication)?;
+                let publication =
+                    serde_json::from_str(&self.publication).map_err(SiteError::Text)?;
+                text::few_choices(&publication)?;
+                Ok(Some(publication))
+            }
             Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => {
                 Ok(None)
             }
@@ -551,8 +561,8 @@ impl Terms {
         Ok(made.transpose()?)
     }
 
-    /// Reads them back, published or stored. Compares the candidates with the agreement, and the
-    /// digest of all with `expected` if it is given.
+    /// Reads them back, published or stored. Compares the candidates and what is published with the
+    /// agreement, and the digest of all with `expected` if it is given.
     ///
     /// **Errors**: [`TermsError`].
     pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
@@ -588,6 +598,7 @@ impl Terms {
                 expected: *expected,
             });
         }
+        text::agreed(&terms.publication, &terms.agreement.protocol)?;
         if digest_of(&terms.candidates, terms.agreement.dim as usize)? != terms.agreement.candidates
         {
             return Err(TermsError::Candidates);

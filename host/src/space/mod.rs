@@ -26,13 +26,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sordino_core::space::{Axis, Space as CoreSpace, SpaceError as CoreError};
 
-use crate::text::{did_you_mean, exact};
+use crate::text::{cut, did_you_mean, exact};
 
 mod encoding;
 pub(crate) mod read;
 
 pub use encoding::Encoding;
-pub use read::{BYTES_MAX, ReadError, SpaceFile};
+pub use read::{BYTES_MAX, PARAMETERS_MAX, ReadError, SpaceFile};
 
 /// A point: the value of every parameter by its name, in the user's units.
 pub type Point = Map<String, Value>;
@@ -310,8 +310,7 @@ impl Parameter {
     /// **Errors**: [`SpaceError::Name`], [`SpaceError::Values`].
     fn check(&self) -> Result<(), SpaceError> {
         let name = &self.name;
-        let letters = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !letters || name.is_empty() || name.len() > 64 {
+        if !is_name(name) {
             return Err(SpaceError::Name { name: name.clone() });
         }
         match &self.values {
@@ -353,11 +352,9 @@ impl Parameter {
                 let plain = choices
                     .iter()
                     .all(|choice| choice.is_string() || choice.is_number() || choice.is_boolean());
-                if !plain || choices.is_empty() || choices.len() > 1000 {
-                    return self.refuse(
-                        format!("choices is {}", Value::from(choices.clone())),
-                        CHOICES,
-                    );
+                if !plain || choices.is_empty() || choices.len() > CHOICES_MAX {
+                    let found = Value::from(choices.clone()).to_string();
+                    return self.refuse(format!("choices is {}", cut(&found, SHOWN_MAX)), CHOICES);
                 }
                 // As tables and environment variables write them.
                 let written: Vec<String> = choices.iter().map(text_of).collect();
@@ -372,6 +369,16 @@ impl Parameter {
             }
         }
     }
+}
+
+/// The most choices of a parameter.
+pub const CHOICES_MAX: usize = 1000;
+/// What was found is shown up to this many characters.
+const SHOWN_MAX: usize = 200;
+/// Whether a parameter may have this name: 1 to 64 letters and digits of ASCII, and underscores.
+pub fn is_name(name: &str) -> bool {
+    let letters = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    letters && !name.is_empty() && name.len() <= 64
 }
 
 /// What choices may be.

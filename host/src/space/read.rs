@@ -14,7 +14,7 @@ use crate::text::{cut, did_you_mean, exact};
 /// Space files are read up to this length.
 pub const BYTES_MAX: u64 = 1 << 20;
 /// The most parameters.
-const PARAMETERS_MAX: usize = 64;
+pub const PARAMETERS_MAX: usize = 64;
 /// The most candidates of a random design.
 const CANDIDATES_MAX: i64 = 100_000;
 

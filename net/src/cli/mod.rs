@@ -29,6 +29,7 @@ use sordino_experiment::command_line::begun;
 use sordino_experiment::command_line::error::CliError;
 
 #[cfg(feature = "mqtt")]
+mod audit;
 mod bridge;
 mod campaign;
 mod common;

@@ -5,14 +5,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::de::IgnoredAny;
-use sordino_core::wire::{self, Kind};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
 use sordino_experiment::text::significant_up;
 use sordino_host::files::read_text;
-use sordino_host::ledger::{Contents, Spent};
+use sordino_host::ledger::Spent;
 
+use super::audit::{self, Held};
 use crate::agent::replay::{self, Replayed};
 use crate::folder;
 use crate::help::folder::HelpFolder;
@@ -60,28 +59,21 @@ fn replay_agent(folder: &Path) -> Result<(), CliError> {
 /// must have one charge; ε is computed from the charges in the ledger.
 fn replay_server(folder: &Path) -> Result<(), CliError> {
     let folder = folder::Folder::open(folder).map_err(CliError::failure)?;
-    let numbers = folder.terms.agreement.frame_numbers_max();
-    let found = folder.found::<IgnoredAny>().map_err(CliError::failure)?;
-    let (frames, history, planned) = match &found {
-        Some(found) => (
-            &found.frames[..],
-            &found.history[..],
-            found.open.planned.as_ref(),
-        ),
-        None => (&[][..], &[][..], None),
-    };
-    let mut broadcasts = 0;
-    for frame in frames {
-        let (header, _) = wire::decode(frame, numbers).map_err(CliError::failure)?;
-        broadcasts += u64::from(header.kind == Kind::Broadcast);
-    }
-    let ledger =
-        Contents::read(&folder.path().join("ledger.jsonl"), planned).map_err(CliError::failure)?;
-    let Spent {
+    let Held {
+        frames,
+        broadcasts,
+        spent,
+        chain,
+    } = audit::held(&folder)?;
+    let Some(Spent {
         epsilon, charges, ..
-    } = ledger.spent;
-    let chain = history.last().copied().unwrap_or_default();
-    let frames = frames.len();
+    }) = spent
+    else {
+        return Err(CliError::failure(format!(
+            "{}: no ledger and no frame yet: there is nothing to replay",
+            folder.path().display()
+        )));
+    };
     let spent = at(epsilon, folder.terms.agreement.announced.delta);
     print(&format!(
         "frames {frames}, broadcasts {broadcasts}, charges {charges}, {spent}\nchain {chain}\n"

@@ -14,6 +14,7 @@ use sordino_experiment::metrics::SMALL_DELTA;
 use sordino_experiment::text::MEANING;
 use sordino_host::hex::hex;
 
+use super::audit;
 use crate::cost::Cost;
 use crate::folder;
 use crate::help::folder::HelpFolder;
@@ -131,7 +132,7 @@ struct Signed {
 }
 
 impl Signed {
-    /// What a server's folder, or a helper's, promises.
+    /// What a server's folder, or a helper's, promises: nothing that the folder itself contradicts.
     fn of(path: &Path) -> Result<Self, CliError> {
         if HelpFolder::is_one(path) {
             let folder = HelpFolder::open(path).map_err(CliError::failure)?;
@@ -139,6 +140,7 @@ impl Signed {
             let terms = terms.ok_or_else(|| {
                 CliError::failure("this helper has no terms yet: it promises nothing")
             })?;
+            audit::promised_by_helper(&folder, &terms)?;
             let masks = folder.mask_key().map_err(CliError::failure)?.to_string();
             return Ok(Signed {
                 terms,
@@ -147,6 +149,7 @@ impl Signed {
             });
         }
         let folder = folder::Folder::open(path).map_err(CliError::failure)?;
+        audit::promised(&folder)?;
         let identity = Identity::read_file(&path.join("server.key")).map_err(CliError::failure)?;
         let role = match shares::trust(&folder.terms.agreement.protocol) {
             Trust::OneServer => None,

@@ -25,6 +25,7 @@ use super::common;
 use super::fetch;
 use super::settings;
 use super::signals::{Ends, Signals};
+use crate::admin;
 use crate::admission;
 use crate::authority;
 use crate::enrolment::{self, Offer};
@@ -129,6 +130,9 @@ pub struct Serve {
 /// Serves the federation to its end.
 pub fn serve(arguments: &Serve) -> Result<ExitCode, CliError> {
     arguments.log.begin();
+    if let Some(address) = &arguments.admin {
+        admin::of_this_machine(address).map_err(CliError::input)?;
+    }
     let signals = signals(&arguments.folder)?;
     let helper = helper(arguments)?;
     let counter = match &arguments.counter {

@@ -24,6 +24,15 @@ pub enum JoinError {
         /// Path of its folder.
         path: PathBuf,
     },
+    /// The file of what it agreed to is not what this program wrote.
+    #[error(
+        "{}: is not what this program wrote there; remove it, and what this agent agrees to is asked again",
+        path.display()
+    )]
+    Damaged {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// Its folder cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
@@ -36,6 +45,18 @@ pub enum JoinError {
     /// The terms are not those of the invitation, or are inconsistent.
     #[error(transparent)]
     Terms(#[from] TermsError),
+    /// The terms in its folder are inconsistent: an earlier version kept what it had not checked.
+    #[error(
+        "{}: {error}; remove this file, and the same command fetches the terms again",
+        path.display()
+    )]
+    Kept {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        error: Box<TermsError>,
+    },
     /// Nobody should agree to these terms: no server of this program offers them.
     #[error("these terms are not agreed to, and nothing was sent: {0}")]
     Inadmissible(#[from] Inadmissible),

@@ -6,6 +6,7 @@ use sordino_host::ledger::LedgerError;
 use sordino_host::server::HostError;
 
 use super::leader::LeaderError;
+use crate::admin::AdminError;
 use crate::admission::Inadmissible;
 use crate::door::OfferError;
 use crate::door::TooFewHandles;
@@ -52,6 +53,9 @@ pub enum ServeError {
     /// A request made it stop.
     #[error(transparent)]
     Stop(#[from] Stop),
+    /// The admin port.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
     /// It cannot listen.
     #[error("cannot listen on {address}: {error}")]
     Listen {

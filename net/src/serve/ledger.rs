@@ -5,28 +5,38 @@ use std::path::Path;
 use sordino_host::ledger::{CounterPlace, Ledger, Options};
 
 use super::error::ServeError;
-use crate::admission;
+use crate::admission::{self, Inadmissible};
 use crate::terms::Terms;
 
 /// What the ledger of these terms is for; `data` is the name of the data set.
-pub(super) fn of(
+///
+/// **Errors**: [`Inadmissible`] for releases that have no cost.
+pub(crate) fn about(
     terms: &Terms,
     data: &str,
-    counter: &CounterPlace,
-) -> Result<(sordino_host::ledger::Terms, Options), ServeError> {
+) -> Result<sordino_host::ledger::Terms, Inadmissible> {
     let agreement = &terms.agreement;
-    let about = sordino_host::ledger::Terms {
+    Ok(sordino_host::ledger::Terms {
         data: data.to_owned(),
         unit: "agent".into(),
         records: Some(u64::from(agreement.protocol.agents())),
         accounting: admission::cost(terms)?.accounting(),
         epsilon_max: agreement.announced.epsilon_max,
         delta: agreement.announced.delta,
-    };
+    })
+}
+
+/// The same, and how it is opened.
+pub(super) fn of(
+    terms: &Terms,
+    data: &str,
+    counter: &CounterPlace,
+) -> Result<(sordino_host::ledger::Terms, Options), ServeError> {
+    let about = about(terms, data)?;
     let options = Options {
         counter: counter.clone(),
         another: false,
-        next: agreement.protocol.event(0)?.into_iter().collect(),
+        next: terms.agreement.protocol.event(0)?.into_iter().collect(),
     };
     Ok((about, options))
 }

@@ -46,7 +46,7 @@ fn with(change: impl FnOnce(&mut Parameters)) -> Terms {
     terms
 }
 
-fn announcing(epsilon_max: Option<f64>, delta: f64, deadline_ms: u64) -> Terms {
+pub fn announcing(epsilon_max: Option<f64>, delta: f64, deadline_ms: u64) -> Terms {
     let mut terms = bodies::terms();
     let announced = &mut terms.agreement.announced;
     (
@@ -305,7 +305,7 @@ pub fn door_of(terms: &Terms, enrolment: &Arc<Enrolment>, requests: mpsc::Sender
 }
 
 /// The same, to an agent with this data.
-async fn offered_of(
+pub async fn offered_of(
     terms: &Terms,
     enrolment: &Arc<Enrolment>,
     folder: PathBuf,
@@ -583,11 +583,11 @@ fn an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
             );
             let first = told.lines().next().unwrap();
             for needed in [
+                format!("agent {slot} agrees: at most {ROUNDS} releases: ε ≤ "),
                 format!(
-                    "agent {slot} agrees: 2 agents search {} distinct points of [0, 1]^1",
+                    "; 2 agents search {} distinct points of [0, 1]^1",
                     terms.points()
                 ),
-                format!("at most {ROUNDS} releases"),
                 "at δ = 1.00e-5 bounds".into(),
                 "used or counted as nothing".into(),
                 format!(

@@ -1,11 +1,14 @@
 //! What `promise` signs: the numbers are the accountants', the sentences those of all texts.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::Value;
 use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_experiment::text::MEANING;
 
-use super::util::{Federation, bounded};
+use super::util::{Federation, PATIENCE, bounded, runtime, take_part};
 
 #[test]
 fn a_promise_says_what_two_contributions_cost_and_what_it_does_not_cover() {
@@ -79,4 +82,55 @@ fn a_promise_says_what_two_contributions_cost_and_what_it_does_not_cover() {
             );
         }
     });
+}
+
+/// Of 220 flipped bits of the terms 123 were signed, where `replay` refused every one.
+#[test]
+fn nothing_is_signed_that_the_folders_own_frames_or_ledger_contradict() {
+    bounded(|| {
+        let more = ["--close-early", "--deadline", "60s", "--linger", "1s"];
+        let federation = Federation::new("contradicted", 2, 1, &more);
+        let server = federation.serve();
+        let runtime = runtime();
+        let joined: Vec<_> = federation
+            .invite()
+            .iter()
+            .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
+            .collect();
+        for agent in joined {
+            let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await });
+            ended.unwrap().unwrap().unwrap();
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        let signs = || federation.command("promise").status.success();
+        assert!(signs(), "the folder as it was");
+        let folder = federation.place.server();
+        let terms = folder.join("terms.bin");
+        let whole = fs::read(&terms).unwrap();
+        let start = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for place in (start..start + 120).step_by(5) {
+            flipped(&terms, &whole, place);
+            assert!(!signs(), "byte {place} of the terms");
+        }
+        // Of a folder that has no frame the ledger still says what it is for.
+        fs::write(&terms, &whole).unwrap();
+        fs::remove_file(folder.join("round.bin")).unwrap();
+        assert!(signs(), "no frame contradicts it");
+        let mut other = sordino_net::terms::Terms::from_bytes(&whole, None).unwrap();
+        other.agreement.announced.delta /= 2.0;
+        fs::write(&terms, other.to_stored().unwrap()).unwrap();
+        let refused = federation.command("promise");
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert!(
+            !refused.status.success() && told.contains("ledger.jsonl is not of terms.bin"),
+            "{told}"
+        );
+    });
+}
+
+/// Writes the bytes with one bit of the byte at this place flipped.
+fn flipped(path: &Path, whole: &[u8], place: usize) {
+    let mut bytes = whole.to_vec();
+    bytes[place] ^= 1;
+    fs::write(path, bytes).unwrap();
 }
