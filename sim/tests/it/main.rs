@@ -14,6 +14,7 @@ mod faults;
 mod fedhpo;
 mod figures;
 mod folders;
+mod interrupted;
 mod kill;
 mod laboratory;
 mod left;
