@@ -35,6 +35,7 @@ mod publisher;
 mod resume;
 mod scenarios;
 mod sweep;
+mod told;
 mod toy;
 mod tree;
 mod trials;
