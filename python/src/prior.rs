@@ -197,15 +197,17 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
     py.detach(|| previewed(&checked, &asked)).map_err(before)?;
     warn(py, &checked)?;
     py.detach(|| {
-        let ledger = opened(&checked, &asked).map_err(before)?;
         let sources = SystemSources::new().map_err(before)?;
-        // A key that is missing is made once nothing else is refused.
+        let prepared = checked.prepare(|_| {}).map_err(before)?;
+        // A key that is missing is made once nothing else is refused, and the ledger after it: one
+        // without a charge would bind its place to this data set.
         let key = match (key, &asked.sign) {
             (None, Some(path)) => Some(SigningKey::open(path).map_err(unsigned)?),
             (key, _) => key,
         };
+        let ledger = opened(&checked, &asked).map_err(before)?;
         // From here on releases may be charged, whatever goes wrong.
-        let made = checked.publish(sources, ledger, key.as_ref(), |_| {});
+        let made = checked.publish(&prepared, sources, ledger, key.as_ref(), |_| {});
         let made = made.map_err(|error| after(chain(&error)))?;
         Prior::of(made.0).map_err(after)
     })

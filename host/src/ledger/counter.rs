@@ -165,6 +165,12 @@ pub(super) fn meant(data: &str) -> String {
         .to_lowercase()
 }
 
+/// Whether two names are one data set to the second counts: they differ in nothing but case and
+/// white space.
+pub fn means_the_same(one: &str, other: &str) -> bool {
+    meant(one) == meant(other)
+}
+
 /// A file name for what a name means.
 pub(super) fn digest(data: &str) -> String {
     Sha256::digest(meant(data))
@@ -216,7 +222,7 @@ pub(super) struct Counter {
 
 impl Counter {
     /// What is kept of one ledger; nothing is locked.
-    fn read(
+    pub fn read(
         folder: &Path,
         id: &str,
         ledger: &Path,

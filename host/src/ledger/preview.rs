@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use sordino_core::privacy::{Event, SourceKind};
 
 use super::budget::{Budget, Spent};
+use super::counter::{Counter, CounterPlace};
 use super::log::Log;
 use super::place::{BYTES_MAX, is_begun, resolved};
 use super::{COMPLETED, Entry, LedgerError, Options, Terms, completion, may_begin, with_line};
@@ -22,6 +23,36 @@ fn unless_it_grew<R>(mut see: impl FnMut() -> Result<R, LedgerError>) -> Result<
         seen => seen,
     }
 }
+
+/// Why a ledger is not what its second count knows of it: an older copy, or one that lacks its last
+/// charge. Nothing is locked, made or written; `None` also where nothing was counted.
+///
+/// **Errors**: as [`Preview::of`].
+pub fn contradicted(path: &Path, counter: &CounterPlace) -> Result<Option<String>, LedgerError> {
+    let CounterPlace::Folder(folder) = counter else {
+        return Ok(None);
+    };
+    let seen = unless_it_grew(|| {
+        let path = resolved(path)?;
+        let log = Log::parse(&path, &read_bounded(&path, BYTES_MAX)?, SourceKind::Secret)?;
+        let data = log.terms(SourceKind::Secret)?.data;
+        let id = log.head.as_ref().and_then(|head| head.id.clone());
+        let counter = Counter::read(folder, &id.unwrap_or_default(), &path, &data, true)?;
+        Ok(counter.compare(&log)?.is_some())
+    });
+    match seen {
+        Ok(false) => Ok(None),
+        Ok(true) => Ok(Some(MISSING.into())),
+        Err(error @ (LedgerError::RolledBack { .. } | LedgerError::CounterDamaged { .. })) => {
+            Ok(Some(error.to_string()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Said of a ledger whose last charge only the second count has.
+const MISSING: &str = "its last charge, which the second count knows, is missing or was cut off here; the next command that \
+                       charges it adds it";
 
 /// A ledger as it would be opened.
 pub struct Preview {

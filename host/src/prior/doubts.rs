@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::publish::{Publication, Study};
 use crate::day::Day;
-use crate::text::first_three;
+use crate::text::{exact, first_three};
 
 /// Number of studies times ε below which files of the example's kind were worth nothing:
 /// `docs/prior-files.md` has the table.
@@ -21,6 +21,7 @@ pub fn doubts(publication: &Publication, studies: &[Study]) -> Vec<String> {
     let found = [
         if_few(studies.len(), publication.epsilon),
         if_mute(studies),
+        if_outlying(studies),
         if_alike(studies),
         if_future(publication.published.as_deref()),
     ];
@@ -65,6 +66,51 @@ fn if_mute(studies: &[Study]) -> Option<String> {
             mute.len(),
             studies.len(),
             first_three(&mute, ", ")
+        )
+    })
+}
+
+/// How many times the range of the others a gap is beyond which a value is no measurement.
+/// Losses of heavy tails (Student's t of 3 degrees, log-normal of σ 1.5) stay far below it.
+const GAP: f64 = 100.0;
+/// Fewer values than these have a range that may be small by accident.
+const OTHERS_MIN: usize = 4;
+
+/// The value that lies beyond the others of its study by [`GAP`] times their range, above or below
+/// them; several of the kind may be there, but fewer than the others.
+fn outlying(study: &Study) -> Option<f64> {
+    let mut values: Vec<f64> = study.values.iter().map(|(_, value)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    let far = |others: &[f64], gap: f64| {
+        let range = others[others.len() - 1] - others[0];
+        range > 0.0 && gap > GAP * range
+    };
+    (1..values.len()).find_map(|place| {
+        let (low, high) = values.split_at(place);
+        let gap = high[0] - low[low.len() - 1];
+        if low.len() > high.len() {
+            (low.len() >= OTHERS_MIN && far(low, gap)).then_some(high[high.len() - 1])
+        } else {
+            (high.len() > low.len() && high.len() >= OTHERS_MIN && far(high, gap)).then_some(low[0])
+        }
+    })
+}
+
+/// Says which studies have values that stand for failures: beside 9999 or -1e9 all else of a study
+/// is alike.
+fn if_outlying(studies: &[Study]) -> Option<String> {
+    let found: Vec<String> = studies
+        .iter()
+        .filter_map(|study| Some(format!("{} ({})", study.name, exact(outlying(study)?))))
+        .collect();
+    let shown: Vec<&str> = found.iter().map(String::as_str).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "{} of {} studies have a value far outside their others, by more than {GAP} times the range of those: {}; beside it the \
+             others count as alike, so leave failed evaluations out instead of giving them a value",
+            found.len(),
+            studies.len(),
+            first_three(&shown, ", ")
         )
     })
 }
@@ -147,5 +193,79 @@ mod tests {
         for (told, begin) in found.iter().zip(begins) {
             assert!(told.starts_with(begin), "{told}");
         }
+    }
+    /// A study of these values.
+    fn of_values(index: usize, values: impl IntoIterator<Item = f64>) -> Study {
+        let values = values.into_iter().enumerate();
+        Study {
+            name: format!("s{index}"),
+            values: values.map(|(i, y)| (vec![i as f64], y)).collect(),
+        }
+    }
+
+    /// One value of 9999 in each study made a file that was charged and worth nothing.
+    #[test]
+    fn values_that_stand_for_failures_are_told_of() {
+        let plain =
+            |index: usize| (0..10).map(move |i| 0.3 + 0.07 * f64::from(i * 3 % 10) + index as f64);
+        for sentinel in [9999.0, -1e9, 1e30] {
+            for more in 1..=3 {
+                let with = |index| plain(index).chain(std::iter::repeat_n(sentinel, more));
+                let studies: Vec<Study> = (0..5).map(|i| of_values(i, with(i))).collect();
+                let told = if_outlying(&studies).unwrap();
+                let begin = format!(
+                    "5 of 5 studies have a value far outside their others, by more than 100 times the range of those: s0 ({}), s1",
+                    exact(sentinel)
+                );
+                assert!(
+                    told.starts_with(&begin) && told.contains("and 2 more; "),
+                    "{told}"
+                );
+            }
+        }
+        assert_eq!(if_outlying(&[of_values(0, plain(0))]), None);
+    }
+
+    #[test]
+    fn losses_of_heavy_tails_and_the_examples_are_not_doubted() {
+        let mut state = 7u64;
+        let mut unit = || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            ((state >> 12) as f64 + 0.5) / (1u64 << 52) as f64
+        };
+        let mut normal = || (-2.0 * unit().ln()).sqrt() * (core::f64::consts::TAU * unit()).cos();
+        let mut studies = Vec::new();
+        for index in 0..300 {
+            let log_normal: Vec<f64> = (0..10).map(|_| (1.5 * normal()).exp()).collect();
+            let student: Vec<f64> = (0..10)
+                .map(|_| {
+                    let squares: f64 = (0..3).map(|_| normal().powi(2)).sum();
+                    normal() / (squares / 3.0).sqrt()
+                })
+                .collect();
+            let exponential: Vec<f64> = (0..10)
+                .map(|_| normal().powi(2) + normal().powi(2))
+                .collect();
+            // Most choices are as good as each other, and one is bad.
+            let plateau: Vec<f64> = (0..10).map(|i| if i == 3 { 0.9 } else { 0.1 }).collect();
+            studies
+                .extend([log_normal, student, exponential, plateau].map(|of| of_values(index, of)));
+        }
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../docs/examples/wards/studies.csv"
+        );
+        let table = std::fs::read_to_string(path).unwrap();
+        let mut wards: HashMap<&str, Vec<f64>> = HashMap::new();
+        for line in table.lines().skip(1) {
+            let (name, rest) = line.split_once(',').unwrap();
+            let value = rest.rsplit(',').next().unwrap().parse().unwrap();
+            wards.entry(name).or_default().push(value);
+        }
+        assert!(wards.len() > 50);
+        studies.extend(wards.into_values().map(|values| of_values(0, values)));
+        assert_eq!(if_outlying(&studies), None);
     }
 }

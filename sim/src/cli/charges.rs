@@ -8,18 +8,17 @@ use sordino_core::privacy::Event;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::{Format, print, print_json};
 use sordino_experiment::text::{significant, significant_down, significant_up};
-use sordino_host::ledger::{Contents, Entry, LedgerError};
+use sordino_host::ledger::{Contents, CounterPlace, Entry, LedgerError, contradicted};
 use sordino_host::text::plain;
 
 /// `sordino ledger`.
 ///
 /// Shows what ledgers of data sets hold: every release with its day and its ε, what all of them cost
-/// together, and what is left of the budget. A ledger is read as it is: whether it is the newest copy
-/// is found out by the command that charges it next.
+/// together, and what is left of the budget. A ledger that holds less than the second count of this
+/// machine says is an older copy: it is shown with a warning.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// Ledgers, each read as it is: whether one is the newest copy is found out by the command that
-    /// charges it next
+    /// Ledgers, each read as it is, with a warning if this machine's second count knows of more charges
     #[arg(value_name = "FILE", default_value = "sordino-ledger.jsonl")]
     ledgers: Vec<PathBuf>,
     /// Text for people or one JSON object
@@ -32,7 +31,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let mut ledgers = Vec::new();
     for path in &arguments.ledgers {
         let contents = Contents::counted(path).map_err(CliError::input)?;
-        let facts = facts(&path.display().to_string(), &contents).map_err(CliError::failure)?;
+        let mut facts = facts(&path.display().to_string(), &contents).map_err(CliError::failure)?;
+        // Without a state folder nothing was counted.
+        let counter = CounterPlace::of_user().unwrap_or(CounterPlace::Nowhere);
+        facts["warning"] = json!(contradicted(path, &counter).map_err(CliError::input)?);
         ledgers.push((facts, contents));
     }
     if arguments.format == Format::Json {
@@ -92,6 +94,9 @@ fn text(facts: &Value, contents: &Contents) -> String {
         format!("{}; each {unit} is protected", terms.data),
     ));
     lines.push(("ledger", words(&facts["ledger"])));
+    if let Some(warning) = facts["warning"].as_str() {
+        lines.push(("WARNING", warning.to_owned()));
+    }
     let most = terms
         .epsilon_max
         .map_or(String::new(), |most| format!(" of {most}"));

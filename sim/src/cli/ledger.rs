@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sordino_core::privacy::Event;
 use sordino_experiment::progress::log::note;
-use sordino_host::ledger::{CounterPlace, Ledger, LedgerError, Options, Preview, Terms};
+use sordino_host::ledger::{
+    CounterPlace, Ledger, LedgerError, Options, Preview, Terms, means_the_same,
+};
 
 use sordino_experiment::command_line::error::CliError;
 
@@ -108,6 +110,15 @@ impl LedgerArguments {
 /// What the ledger refused, and which option helps.
 pub fn refused(error: LedgerError, nothing: &str) -> CliError {
     let hint = match &error {
+        // For the second count both are one data set, so another ledger would be refused.
+        LedgerError::Mismatch {
+            key: "data set",
+            ledger,
+            asked,
+            ..
+        } if means_the_same(ledger, asked) => {
+            "; the names differ only in case or white space and mean the same data set: write it as the ledger does"
+        }
         LedgerError::Counter { .. } | LedgerError::NoStateFolder => {
             "; --no-counter goes on without it, and neither an older copy of the ledger nor another ledger of the data \
              set is then noticed"

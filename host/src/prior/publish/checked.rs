@@ -18,8 +18,9 @@ use crate::signature::SigningKey;
 /// asked for. Nothing was charged.
 ///
 /// All who publish take the same steps: look at the ledger ([`Preview`]), tell the
-/// [doubts](Checked::doubts), open the ledger for [all releases](Checked::events), and
-/// [publish](Checked::publish). What is refused before the last leaves nothing behind.
+/// [doubts](Checked::doubts), [prepare](Checked::prepare), open the ledger for
+/// [all releases](Checked::events), and [publish](Checked::publish). What is refused or stopped
+/// before the ledger is opened leaves nothing behind: what takes long comes before it.
 pub struct Checked<'a> {
     publication: &'a Publication,
     studies: &'a [Study],
@@ -139,7 +140,24 @@ impl<'a> Checked<'a> {
         })
     }
 
-    /// Charges and makes all releases; returns their file, which names its ledger and is signed if
+    /// Computes what is public of the publication, before there is a ledger. `progress` is told what
+    /// was found.
+    ///
+    /// **Errors**: [`PublishError`]; nothing was charged.
+    ///
+    /// **Cost**: that of [`Prepared::new`], 128 virtual designs, some seconds at M = 100.
+    pub fn prepare(&self, mut progress: impl FnMut(&str)) -> Result<Prepared, PublishError> {
+        let prepared = Prepared::new(self.publication, self.studies.len())?;
+        let context = prepared.context();
+        progress(&format!(
+            "{} landmarks, lengthscale {}",
+            context.config().features(),
+            context.lengthscale()
+        ));
+        Ok(prepared)
+    }
+
+    /// Charges and makes all releases of what was [prepared](Checked::prepare); returns their file, which names its ledger and is signed if
     /// there is a key. `progress` is told each release that is made. The file is not written.
     ///
     /// **Privacy**: the posterior is a function of the releases, which cost what the label says; each
@@ -148,21 +166,15 @@ impl<'a> Checked<'a> {
     ///
     /// **Errors**: [`PublishError`]; releases may have been charged, and stay so.
     ///
-    /// **Cost**: 128 virtual designs and N contributions a release, some seconds at M = 100.
+    /// **Cost**: N contributions a release.
     pub fn publish(
         &self,
+        prepared: &Prepared,
         sources: impl Sources,
         ledger: Ledger,
         key: Option<&SigningKey>,
-        mut progress: impl FnMut(&str),
+        progress: impl FnMut(&str),
     ) -> Result<(PriorFile, Ledger), PublishError> {
-        let prepared = Prepared::new(self.publication, self.studies.len())?;
-        let context = prepared.context();
-        progress(&format!(
-            "{} landmarks, lengthscale {}",
-            context.config().features(),
-            context.lengthscale()
-        ));
         let enrolled: Vec<Option<&Study>> = self.studies.iter().map(Some).collect();
         let published = prepared.publish(&enrolled, sources, ledger, progress)?;
         let mut file = published.file;

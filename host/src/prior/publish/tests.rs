@@ -84,7 +84,8 @@ fn simulated(publication: &Publication, studies: &[Study]) -> Result<PriorFile, 
     let sources = SimulatedSources::new(RunSeed::new(5, 0));
     let ledger = Ledger::in_memory(&terms).unwrap();
     let checked = Checked::new(publication, studies, terms.epsilon_max)?;
-    let (file, _) = checked.publish(sources, ledger, None, |_| {})?;
+    let prepared = checked.prepare(|_| {})?;
+    let (file, _) = checked.publish(&prepared, sources, ledger, None, |_| {})?;
     Ok(file)
 }
 

@@ -129,7 +129,7 @@ fn facts(exported: &Exported<'_>) -> Vec<String> {
     let label = &file.label;
     let mut lines = vec![
         format!(
-            "A prior file of {} contributors; digest {}",
+            "A prior file of {} contributors; digest of its label and numbers, as `sordino prior show` has it: {}",
             label.contributors,
             file.digest()
         ),
@@ -230,12 +230,12 @@ impl Exported<'_> {
     fn of_the_digest(&self, how: &str, name: &str) -> String {
         if self.has_list {
             return format!(
-                "Of this file and its list of candidates. Store a log {how}: if it differs, erase the log, whose indices are \
+                "Of this export: of the digest above together with its list of candidates. Store a log {how}: if it differs, erase the log, whose indices are \
                  other points now."
             );
         }
         format!(
-            "Of this file. Store a log {how}, and with a digest of {name} and your own list of candidates where that may \
+            "Of this export, made of the digest above and not the same. Store a log {how}, and with a digest of {name} and your own list of candidates where that may \
              change: if it differs, erase the log."
         )
     }

@@ -12,7 +12,7 @@ use sordino_host::prior::label::best_guess;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth as simulated};
 use sordino_host::prior::{Label, PriorFile};
 use sordino_host::signature::Fingerprint;
-use sordino_host::space::{Goal, Parameter};
+use sordino_host::space::{Goal, Parameter, Values};
 use sordino_host::text::plain;
 
 use super::file::OfFile;
@@ -65,6 +65,7 @@ pub fn show(arguments: &Show) -> Result<(), CliError> {
         let drawn = picture::along_parameters(&file)?;
         write_atomically(path, drawn.as_bytes())
             .map_err(|error| CliError::failure(format!("{}: {error}", path.display())))?;
+        note(&format!("{} is written", path.display()));
     }
     match arguments.format {
         Format::Json => print_json(&facts(&file)?),
@@ -312,8 +313,14 @@ fn shown(parameter: &Parameter) -> String {
     } else {
         ""
     };
+    // What a space has to say alike.
+    let scale = match &parameter.values {
+        Values::Number { log: true, .. } => ", on a logarithmic scale",
+        Values::Choices { ordered: true, .. } => ", in this order",
+        _ => "",
+    };
     format!(
-        "{}: {}{context}",
+        "{}: {}{scale}{context}",
         parameter.name,
         parameter.values.admissible()
     )

@@ -5,6 +5,7 @@
 //! | `publish` | `publish`: a table of studies becomes a file |
 //! | `arguments` | what is asked of it |
 //! | `studies` | the table |
+//! | `signals` | Ctrl-C and SIGTERM: what is charged is written |
 //! | `dry` | `publish --dry-run`: what it would cost |
 //! | `file` | the file that is read |
 //! | `label` | `show`, `verify`: what a file says, and whether it is whole |
@@ -23,6 +24,7 @@ pub mod file;
 mod label;
 mod picture;
 mod publish;
+mod signals;
 mod studies;
 
 /// `sordino prior`.

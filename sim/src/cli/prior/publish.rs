@@ -18,6 +18,7 @@ use sordino_host::space::{BYTES_MAX, Goal, SpaceFile};
 
 pub use super::arguments::Arguments;
 use super::label::{facts, text};
+use super::signals::Signals;
 use super::{dry, studies};
 use crate::cli::ledger::MAX_EPSILON;
 use sordino_experiment::command_line::error::CliError;
@@ -28,6 +29,7 @@ const NOTHING: &str = "nothing was published";
 
 /// Reads, checks, charges, releases, writes.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let signals = Signals::heard().map_err(CliError::failure)?;
     let text_of_space = read_text(&arguments.space, BYTES_MAX).map_err(input)?;
     let file =
         SpaceFile::parse(&arguments.space.display().to_string(), &text_of_space).map_err(input)?;
@@ -56,17 +58,22 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let cost = checked.cost(&preview).map_err(CliError::failure)?;
         return dry::show(arguments, &cost);
     }
-    let ledger = ledger.open(&preview, &terms, checked.events(), checked.first(), NOTHING)?;
-    let ledger = ledger.on(Day::today());
+    let sources = SystemSources::new().map_err(CliError::failure)?;
+    let prepared = checked.prepare(note).map_err(told)?;
     // A key that is missing is made once nothing else is refused.
     let key = match (key, &arguments.sign) {
         (None, Some(path)) => Some(new_key(path)?),
         (key, _) => key,
     };
-    let sources = SystemSources::new().map_err(CliError::failure)?;
-    let made = checked.publish(sources, ledger, key.as_ref(), note);
+    // The ledger is made when all that is slow or may fail is done: one without a charge would bind
+    // its place to this data set.
+    signals.charging();
+    let ledger = ledger.open(&preview, &terms, checked.events(), checked.first(), NOTHING)?;
+    let ledger = ledger.on(Day::today());
+    let made = checked.publish(&prepared, sources, ledger, key.as_ref(), note);
     let (file, ledger) = made.map_err(begun)?;
     saved(&file, &arguments.out)?;
+    signals.written(&arguments.out)?;
     let spent = ledger.spent().map_err(CliError::failure)?.epsilon;
     let mut facts = facts(&file)?;
     facts["file"] = json!(arguments.out.display().to_string());

@@ -30,6 +30,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
     }
     let bytes =
         read_bounded(path, BYTES_MAX).map_err(|error| refused(path, &format!(": {error}")))?;
+    check_text(path, &bytes)?;
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .from_reader(&bytes[..]);
@@ -44,10 +45,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         .chain(COLUMNS)
         .collect();
     if let Some(name) = header.iter().find(|name| !names.contains(name)) {
-        let hint = sordino_host::text::did_you_mean(name, &names);
-        let admissible = names.join(", ");
-        let what = format!(":1: unknown column `{name}`{hint}; admissible: {admissible}");
-        return Err(refused(path, &what));
+        return Err(refused(path, &unknown(&header, name, &names)));
     }
     let columns: Vec<&str> = header.iter().collect();
     if let Some((_, twice)) =
@@ -71,22 +69,29 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
             .position()
             .map_or(0, |place| line_at(&bytes, place.byte()));
         let field = |column: usize| record.get(column).unwrap_or_default();
+        // As spreadsheets write rows that were emptied.
+        if record.iter().all(str::is_empty) {
+            continue;
+        }
         let mut point = Map::new();
         for (parameter, column) in space.parameters().iter().zip(&of_parameters) {
             point.insert(parameter.name.clone(), value_of(parameter, field(*column)));
         }
-        let numbers = space
-            .numbers(&Value::Object(point))
-            .map_err(|error| refused(path, &format!(":{line}: {error}")))?;
-        let value = field(of_value)
-            .parse::<f64>()
-            .ok()
-            .filter(|value| value.is_finite())
-            .ok_or_else(|| {
-                let found = field(of_value);
-                let what = format!(":{line}: `value` is {found:?}; admissible: a finite number");
-                refused(path, &what)
-            })?;
+        let numbers = space.numbers(&Value::Object(point)).map_err(|error| {
+            let pairs = space.parameters().iter().zip(&of_parameters);
+            let hint = pairs.filter_map(|(parameter, column)| narrowed(parameter, field(*column)));
+            let hint: String = hint.take(1).collect();
+            refused(path, &format!(":{line}: {error}{hint}"))
+        })?;
+        let value = measured(field(of_value)).ok_or_else(|| {
+            let found = field(of_value);
+            let without = without(&bytes, of_value);
+            let what = format!(
+                ":{line}: `value` is {found:?}; admissible: a finite number; leave the rows of failed evaluations out ({without} without a \
+                 value)"
+            );
+            refused(path, &what)
+        })?;
         let name = field(of_study);
         if name.is_empty() {
             let what = format!(":{line}: `study` is empty; admissible: the name of a study");
@@ -108,6 +113,71 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
 fn refused(path: &Path, what: &str) -> CliError {
     let shown = path.display();
     CliError::input(format!("{shown}{what}; nothing was published"))
+}
+
+/// Refuses what is no table in UTF-8.
+fn check_text(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    if bytes.is_empty() {
+        return Err(refused(
+            path,
+            ": empty; admissible: a line of columns, and one for each evaluation",
+        ));
+    }
+    let Err(error) = std::str::from_utf8(bytes) else {
+        return Ok(());
+    };
+    let line = line_at(bytes, error.valid_up_to() as u64);
+    let what = format!(":{line}: not UTF-8; save the table as CSV UTF-8");
+    Err(refused(path, &what))
+}
+
+/// What is wrong with a column, and what may be meant.
+fn unknown(header: &csv::StringRecord, name: &str, names: &[&str]) -> String {
+    let admissible = names.join(", ");
+    let separators = [(';', "semicolons"), ('\t', "tabs")];
+    if let Some((_, of)) = separators.iter().find(|(sign, _)| name.contains(*sign))
+        && header.len() == 1
+    {
+        return format!(
+            ":1: separated by {of}; admissible: commas, between the columns {admissible}"
+        );
+    }
+    let hint = match name {
+        "evaluation" => " (as in the history.csv of `sordino optimize`: add a column `study`, drop `evaluation` and `best`)".into(),
+        _ => sordino_host::text::did_you_mean(name, names),
+    };
+    format!(":1: unknown column `{name}`{hint}; admissible: {admissible}")
+}
+
+/// The value of an evaluation, if it has one.
+fn measured(field: &str) -> Option<f64> {
+    field.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// How many rows have no value, in words.
+fn without(bytes: &[u8], column: usize) -> String {
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .flexible(true)
+        .from_reader(bytes);
+    let rows = reader.records().flatten();
+    let rows = rows.filter(|row| !row.iter().all(str::is_empty));
+    let count = rows
+        .filter(|row| measured(row.get(column).unwrap_or_default()).is_none())
+        .count();
+    format!("{count} row{}", if count == 1 { "" } else { "s" })
+}
+
+/// Says that a number is a bound of its parameter in single precision, and no longer inside.
+fn narrowed(parameter: &Parameter, field: &str) -> Option<String> {
+    let Values::Number { low, high, .. } = parameter.values else {
+        return None;
+    };
+    let x: f64 = field.parse().ok()?;
+    let bound = if x < low { low } else { high };
+    (!(low..=high).contains(&x) && x as f32 == bound as f32).then(|| {
+        format!("; this is the bound {bound} in single precision: write it in full, as {bound}")
+    })
 }
 
 /// Place of a column, one of the admissible `names`.
@@ -145,10 +215,14 @@ fn line_at(bytes: &[u8], begin: u64) -> usize {
 fn value_of(parameter: &Parameter, field: &str) -> Value {
     let value = match &parameter.values {
         Values::Number { .. } => field.parse::<f64>().ok().map(Value::from),
-        Values::Choices { choices, .. } => choices
-            .iter()
-            .find(|choice| is_written(choice, field))
-            .cloned(),
+        Values::Choices { choices, .. } => {
+            let written = choices.iter().find(|choice| is_written(choice, field));
+            // pandas writes True, and spreadsheets TRUE.
+            let truth = field.to_ascii_lowercase();
+            let truth =
+                (choices.iter()).find(|choice| choice.is_boolean() && is_written(choice, &truth));
+            written.or(truth).cloned()
+        }
     };
     value.unwrap_or_else(|| Value::from(field))
 }
@@ -184,6 +258,15 @@ mod tests {
 
     #[test]
     fn studies_are_read_in_any_order_of_lines_and_columns() {
+        // Booleans as pandas and spreadsheets write them; a row of commas alone is blank.
+        for truth in ["True", "TRUE"] {
+            let table = format!("value,study,rate,kind\n,,,\n3,x,1,{truth}\n");
+            assert_eq!(of(&table).unwrap()[0].values, [(vec![2.0, 1.0], 3.0)]);
+        }
+        assert!(
+            of("value,study,rate,kind\n3,x,1,A\n").is_err(),
+            "no boolean"
+        );
         let studies = of("value,study,rate,kind\n1,x,0.5,a\n2, y ,0.25,2\n3,x,1,true\n").unwrap();
         assert_eq!(studies.len(), 2);
         assert_eq!(
@@ -228,6 +311,31 @@ mod tests {
             (
                 "study,rate,kind,value\nx,1,a,nan\n",
                 ":2: `value` is \"nan\"; admissible: a finite number",
+            ),
+            (
+                "study,rate,kind,value\nx,1,a,1\n,,,\nx,1,a,failed\nx,1,a,NA\nx,1,a,\n",
+                ":4: `value` is \"failed\"; admissible: a finite number; leave the rows of failed evaluations out (3 rows without a value)",
+            ),
+            ("", ": empty; admissible: "),
+            (
+                "study;rate;kind;value\n",
+                ":1: separated by semicolons; admissible: commas",
+            ),
+            (
+                "study\trate\tkind\tvalue\n",
+                ":1: separated by tabs; admissible: commas",
+            ),
+            (
+                "evaluation,rate,kind,value,best\n",
+                "unknown column `evaluation` (as in the history.csv of `sordino optimize`: add a column `study`, drop `evaluation` and `best`)",
+            ),
+            (
+                "study,rate,kind,value\nx,1.0000001,a,1\n",
+                "admissible: a number from 0 to 1; nothing",
+            ),
+            (
+                "study,rate,kind,value\nx,1.00000001,a,1\n",
+                "; this is the bound 1 in single precision: write it in full, as 1;",
             ),
             ("study,rate,kind,value\n,1,a,1\n", ":2: `study` is empty"),
             (
