@@ -28,8 +28,8 @@ use clap::{Parser, Subcommand};
 use sordino_experiment::command_line::begun;
 use sordino_experiment::command_line::error::CliError;
 
-#[cfg(feature = "mqtt")]
 mod audit;
+#[cfg(feature = "mqtt")]
 mod bridge;
 mod campaign;
 mod common;
