@@ -411,7 +411,9 @@ mod tests {
                 assert_eq!(run.join().unwrap(), Err(Failure::Interrupted));
             });
             assert!(clean.exists(), "{run_it}");
-            [&begun, &clean].map(|file| std::fs::remove_file(file).unwrap());
+            for file in [&begun, &clean] {
+                std::fs::remove_file(file).unwrap();
+            }
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }
