@@ -45,6 +45,33 @@ impl Watch {
         let end = self.output.read(&mut [0]);
         !end.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
+
+    /// Whether another process of the group runs; nothing where that cannot be seen, outside Linux.
+    /// The kernel answers for the group as long as its leader is not reaped, and for the watch.
+    pub fn has_company(&self, group: Pid) -> Option<bool> {
+        if !cfg!(target_os = "linux") {
+            return None;
+        }
+        let group = group.as_raw_pid().to_string();
+        let watch = self.process.id().to_string();
+        let mut others = std::fs::read_dir("/proc").ok()?.filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let is_other = name.starts_with(|first: char| first.is_ascii_digit()) && name != watch;
+            // A process that has ended meanwhile is not there.
+            is_other.then(|| std::fs::read(format!("/proc/{name}/stat")).ok())?
+        });
+        Some(others.any(|stat| runs_in(&stat, &group)))
+    }
+}
+
+/// Whether a line of `/proc/PID/stat` is of a process of this group that has not ended: `PID (NAME)
+/// STATE PARENT GROUP …`, with any byte in the name.
+fn runs_in(stat: &[u8], group: &str) -> bool {
+    let after = stat.iter().rposition(|byte| *byte == b')').unwrap_or(0);
+    let text = String::from_utf8_lossy(&stat[after..]);
+    let mut fields = text.split_ascii_whitespace().skip(1);
+    let has_ended = matches!(fields.next(), None | Some("Z" | "X"));
+    !has_ended && fields.nth(1) == Some(group)
 }
 
 impl Drop for Watch {
@@ -62,6 +89,14 @@ mod tests {
     use rustix::process::{Signal, kill_process_group};
 
     use super::*;
+
+    #[test]
+    fn a_process_of_the_group_is_told_by_its_line() {
+        assert!(runs_in(b"7 (a) Z 9 9) S 1 42 42 0", "42"));
+        assert!(!runs_in(b"7 (sh) S 1 43 42 0", "42"), "another group");
+        assert!(!runs_in(b"7 (sh) Z 1 42 42 0", "42"), "it has ended");
+        assert!(!runs_in(b"", "42"));
+    }
 
     /// It was in the group that was asked to end, and ended: who was killed before the command had
     /// ended left the command behind.

@@ -143,6 +143,24 @@ pub(crate) fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
     }
 }
 
+/// Whether another process has the lock of a folder. Nothing is created, and who wants the lock
+/// meanwhile waits for a moment.
+///
+/// **Errors**: [`FileError`].
+pub(crate) fn is_locked(path: &Path) -> Result<bool, FileError> {
+    let path = path.join(".lock");
+    let file = match OpenOptions::new().read(true).open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(io_at(&path)(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(io_at(&path)(error)),
+    }
+}
+
 /// Key files are read up to this length.
 const KEY_BYTES_MAX: u64 = 4096;
 /// A file of an authority's PEM is read up to this length.

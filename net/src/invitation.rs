@@ -41,7 +41,7 @@ pub struct Invitation {
 
 /// A line that is not an invitation, and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not an invitation: {0}; the whole line that `sordino-net invite` printed is needed")]
+#[error("not an invitation: {0}; the whole line that `sordino invite` printed is needed")]
 pub struct NoInvitation(pub &'static str);
 
 impl fmt::Display for Invitation {

@@ -211,6 +211,9 @@ async fn agree(
         }
         _ => String::new(),
     };
+    let made = joining.evaluations.map_or(String::new(), |evaluations| {
+        format!("; this site makes {evaluations} evaluations")
+    });
     let plan = data::plan(&cost, fits);
     let before = count
         .as_ref()
@@ -230,7 +233,7 @@ async fn agree(
         .as_ref()
         .map_or(String::new(), |before| format!("; {before}"));
     let sentence = format!(
-        "{admitted}; {}{own}{others}",
+        "{admitted}{made}; {}{own}{others}",
         seen(&joining.invitation, &key)
     );
     // Who has begun has agreed to as much as was admitted then, and to no more.
@@ -427,6 +430,17 @@ fn finished_in<T: Number, P: Served<T>>(
     Ok(Some((joined(&agent)?, agent.has_all())))
 }
 
+/// Refuses fewer evaluations than these terms admit: more were made without a word.
+fn enough<T: Number, P: Party<T>>(party: &P, joining: &Joining) -> Result<(), JoinError> {
+    let least = party.evaluations_min();
+    match joining.evaluations {
+        Some(evaluations) if evaluations < least => {
+            Err(JoinError::FewEvaluations { evaluations, least })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Sets how many evaluations the agent makes, if its owner says so.
 fn evaluates<T: Number, P: Party<T>>(
     agent: &mut HostAgent<T, P>,
@@ -606,6 +620,7 @@ async fn take_part<T: Number, P: Served<T>, F: Future<Output = Result<f64, Strin
     } = part;
     // What cannot be computed is refused before the token is used and anybody counts on this agent.
     let shared = P::new(terms)?;
+    enough(&*shared, joining)?;
     // Its own draws, from its own entropy; only a new agent uses it.
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
     let file = joining.folder.join(AGENT);

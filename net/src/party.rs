@@ -156,6 +156,11 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         protocol.initial_points().saturating_add(protocol.rounds())
     }
 
+    /// The fewest evaluations that an agent may make in all.
+    fn evaluations_min(&self) -> u32 {
+        0
+    }
+
     /// Sets how many evaluations an agent makes in all; false where the terms say how many.
     fn evaluate(_state: &mut Self::State, _evaluations: u32) -> bool {
         false

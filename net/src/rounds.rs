@@ -220,8 +220,8 @@ impl Rounds {
     }
 
     /// Stops waiting for agents that were shut out, where a round may close early. They count as
-    /// zeros, as before.
-    pub(crate) fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
+    /// zeros, as before, and nobody is told that they have answered.
+    pub fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
         slots.into_iter().for_each(|slot| self.exchange.took(slot));
         self.tell();
     }
@@ -552,7 +552,8 @@ impl Rounds {
     /// Tells how the round stands, with this change.
     fn tell_with(&mut self, change: impl FnOnce(&mut Status)) {
         let round = self.exchange.round();
-        let answered = self.exchange.answered();
+        // Without those that were shut out, whom the exchange does not wait for.
+        let answered = self.present;
         let now = self.now();
         let closes_in_ms = match self.exchange.due(now) {
             Due::At(deadline) => deadline.since(now),
@@ -563,6 +564,7 @@ impl Rounds {
         let was_over = self.was_over;
         self.status.send_modify(|status| {
             status.was_over = was_over;
+            status.told_at = Some(Instant::now());
             change(status);
             (status.round, status.answered, status.closes_in_ms) = (round, answered, closes_in_ms);
             (status.open_for_ms, status.waiting) = (open_for_ms, waiting);

@@ -18,6 +18,7 @@ use sordino_host::files::{FileError, read_text, write_privately};
 use tokio::sync::watch;
 
 use crate::enrolment::{self, Enrolment};
+use crate::identity::is_locked;
 use crate::progress::{Books, Spent, fetched_since, note, spoken};
 use crate::rounds::Status;
 
@@ -29,6 +30,8 @@ const BYTES_MAX: u64 = 16 << 20;
 const SILENT_AFTER: Duration = Duration::from_secs(90);
 /// It is written again after so many seconds, if nothing changes.
 const WRITTEN_AGAIN: u64 = 30;
+/// or if the end of the round has moved by more seconds than rounding moves it.
+const MOVES_MAX: u64 = 2;
 /// The most slots that are named.
 const NAMED_MAX: usize = 20;
 
@@ -65,6 +68,9 @@ pub struct Standing {
     pub delta: f64,
     /// Releases that were charged.
     pub charges: usize,
+    /// Whether a process has the folder, where somebody has looked; not written.
+    #[serde(skip)]
+    pub runs: Option<bool>,
 }
 
 fn seconds(at: SystemTime) -> u64 {
@@ -90,7 +96,7 @@ impl Standing {
             round: status.round,
             rounds: agreement.protocol.epochs(),
             is_waiting: status.is_waiting,
-            closes_at: seconds(now + Duration::from_millis(status.closes_in_ms)),
+            closes_at: seconds(now + status.closes_in()),
             agents: agreement.protocol.agents(),
             answered: status.answered,
             was_over: status.was_over,
@@ -100,6 +106,7 @@ impl Standing {
             epsilon_max: books.epsilon_max,
             delta: agreement.announced.delta,
             charges: books.charges,
+            runs: None,
         }
     }
 
@@ -124,6 +131,14 @@ impl Standing {
         }
     }
 
+    /// Looks whether a process has the folder that this was read from: no clock tells so.
+    ///
+    /// **Errors**: [`FileError`].
+    pub fn looked(self, folder: &Path) -> Result<Self, FileError> {
+        let runs = Some(is_locked(folder)?);
+        Ok(Standing { runs, ..self })
+    }
+
     /// How long ago this was written.
     fn age(&self) -> Duration {
         Duration::from_secs(seconds(SystemTime::now()).saturating_sub(self.written_at))
@@ -134,13 +149,57 @@ impl Standing {
         Some(self.age()).filter(|age| *age > SILENT_AFTER)
     }
 
+    /// How far this is in the future, if that is too far for two clocks: one of them was set.
+    fn ahead(&self) -> Option<Duration> {
+        let ahead = self.written_at.saturating_sub(seconds(SystemTime::now()));
+        Some(Duration::from_secs(ahead)).filter(|ahead| *ahead > SILENT_AFTER)
+    }
+
+    /// Whether this is to be written, because it differs from what was `written`, or that is old.
+    /// The end of a round moves where the clock was set, and where the round is held.
+    fn is_due(&self, written: &Standing) -> bool {
+        let same = Standing {
+            written_at: written.written_at,
+            closes_at: written.closes_at,
+            ..self.clone()
+        };
+        let is_open = self.closes_at > self.written_at;
+        let moved = self.closes_at.abs_diff(written.closes_at) > MOVES_MAX;
+        let passed = self.written_at.abs_diff(written.written_at);
+        same != *written || (is_open && moved) || passed >= WRITTEN_AGAIN
+    }
+
+    /// What is said of the server; nothing of one that seems to run.
+    fn server(&self) -> Option<String> {
+        let ago = time(self.age());
+        let word = match self.ahead() {
+            Some(ahead) => format!("written {} ahead of this clock", time(ahead)),
+            None => format!("written {ago} ago"),
+        };
+        let is_odd = self.silent().or(self.ahead()).is_some();
+        match self.runs {
+            Some(false) if self.round == self.rounds => Some(format!("has ended: this was {word}")),
+            Some(false) => Some(format!("no server runs in this folder: this was {word}")),
+            Some(true) if is_odd => Some(format!(
+                "{word}, and a process has this folder: does the server stand still?"
+            )),
+            None if is_odd && self.round == self.rounds => {
+                Some(format!("has ended: this was {word}"))
+            }
+            None if is_odd => Some(format!("{word}: does the server run?")),
+            _ => None,
+        }
+    }
+
     /// As programs read it: with how old it is, and whether that is too old for a server that runs.
     ///
     /// **Errors**: none for numbers that JSON can hold.
     pub fn to_json(&self) -> serde_json::Result<serde_json::Value> {
         let mut told = serde_json::to_value(self)?;
         told["written_seconds_ago"] = self.age().as_secs().into();
-        told["is_silent"] = self.silent().is_some().into();
+        let is_odd = self.silent().or(self.ahead()).is_some();
+        told["is_silent"] = (is_odd || self.runs == Some(false)).into();
+        told["is_running"] = self.runs.into();
         Ok(told)
     }
 
@@ -189,15 +248,7 @@ impl Watched {
         let mut told: bool = false;
         loop {
             let now = self.standing();
-            let is_due = written.as_ref().is_none_or(|before| {
-                let same = Standing {
-                    written_at: before.written_at,
-                    closes_at: before.closes_at,
-                    ..now.clone()
-                };
-                same != *before || now.written_at >= before.written_at + WRITTEN_AGAIN
-            });
-            if is_due {
+            if written.as_ref().is_none_or(|written| now.is_due(written)) {
                 let folder = self.folder.clone();
                 let standing = now.clone();
                 let done = tokio::task::spawn_blocking(move || standing.write(&folder)).await;
@@ -211,6 +262,11 @@ impl Watched {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
+}
+
+/// A length of time in words.
+fn time(time: Duration) -> String {
+    spoken(time.as_millis() as u64)
 }
 
 /// Slots in order as ranges, both ends included.
@@ -274,6 +330,14 @@ impl fmt::Display for Standing {
         let left = self.closes_at.saturating_sub(seconds(SystemTime::now()));
         let left = spoken(left.saturating_mul(1000));
         match () {
+            () if self.runs == Some(false) && self.is_waiting => {
+                writeln!(f, "round     none is open")?
+            }
+            () if self.runs == Some(false) && round < rounds => writeln!(
+                f,
+                "round     {} of {rounds}: {answered} of {agents} had answered; it begins again with a server",
+                round.saturating_add(1)
+            )?,
             () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
             () if round == rounds => writeln!(
                 f,
@@ -310,17 +374,8 @@ impl fmt::Display for Standing {
             "spent     ε = {spent}{most} at δ = {}, in {} releases",
             self.delta, self.charges
         )?;
-        match self.silent() {
-            Some(silent) if round == rounds => writeln!(
-                f,
-                "server    has ended: this was written {} ago",
-                spoken(silent.as_millis() as u64)
-            ),
-            Some(silent) => writeln!(
-                f,
-                "server    written {} ago: does the server run?",
-                spoken(silent.as_millis() as u64)
-            ),
+        match self.server() {
+            Some(said) => writeln!(f, "server    {said}"),
             None => Ok(()),
         }
     }
@@ -346,7 +401,70 @@ mod tests {
             epsilon_max: Some(1.0),
             delta: 1e-5,
             charges: 1,
+            runs: None,
         }
+    }
+
+    /// The page said for 90 s that a round of a server that was gone closes, and for ever if the
+    /// last word was from the future.
+    #[test]
+    fn a_server_that_is_gone_and_one_of_another_clock_are_told() {
+        let dead = Standing {
+            runs: Some(false),
+            ..standing()
+        };
+        let said = dead.to_string();
+        assert!(said.contains("server    no server runs in this folder: this was written "));
+        assert!(
+            said.contains("31 of 50 had answered") && !said.contains("closes in"),
+            "{said}"
+        );
+        assert_eq!(dead.to_json().unwrap()["is_running"], false);
+        assert_eq!(dead.to_json().unwrap()["is_silent"], true);
+        let waited = Standing {
+            is_waiting: true,
+            ..dead
+        };
+        assert!(waited.to_string().contains("round     none is open\n"));
+        let ahead = Standing {
+            written_at: standing().written_at + 3600,
+            ..standing()
+        };
+        let said = ahead.to_string();
+        assert!(
+            said.contains("written 60 min ahead of this clock: does the server run?"),
+            "{said}"
+        );
+        assert_eq!(ahead.to_json().unwrap()["is_silent"], true);
+        let runs = Standing {
+            runs: Some(true),
+            ..standing()
+        };
+        assert!(!runs.to_string().contains("server "), "negative control");
+    }
+
+    /// A clock that was put back by an hour: the end of the round was an hour too late until the
+    /// next thing happened, and nothing was written for that hour.
+    #[test]
+    fn what_was_written_by_another_clock_is_written_again() {
+        let before = standing();
+        let back = Standing {
+            written_at: before.written_at - 3600,
+            closes_at: before.closes_at - 3600,
+            ..before.clone()
+        };
+        assert!(back.is_due(&before) && before.is_due(&back));
+        let held = Standing {
+            closes_at: before.closes_at + 60,
+            ..before.clone()
+        };
+        assert!(held.is_due(&before));
+        let later = Standing {
+            written_at: before.written_at + 5,
+            closes_at: before.closes_at + 1,
+            ..before.clone()
+        };
+        assert!(!later.is_due(&before), "negative control");
     }
 
     #[test]

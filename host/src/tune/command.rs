@@ -4,7 +4,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -145,7 +145,7 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         // Descendants may hold the output open for a moment.
         Ok(()) => output.recv_timeout(GRACE).ok(),
         Err(Failure::Interrupted) => {
-            ask_to_end(group, &mut watch, stop);
+            ask_to_end(group, &mut watch, &output, stop);
             None
         }
         Err(_) => None,
@@ -195,15 +195,21 @@ fn has_ended(command: Pid) -> bool {
     )
 }
 
-/// Lets a command clean up, unless a stop is requested twice.
-fn ask_to_end(group: Pid, watch: &mut Watch, stop: &Stop) {
+/// Lets a command clean up, with everything that it has started, unless a stop is requested twice:
+/// the shell that runs it may end at once where the program that it has started does not.
+fn ask_to_end(group: Pid, watch: &mut Watch, output: &Receiver<String>, stop: &Stop) {
     let start = Instant::now();
     while !watch.is_set() && start.elapsed() < GRACE {
         std::thread::sleep(pause(start.elapsed()));
     }
     // No such group: it has ended by itself.
     let _ = kill_process_group(group, Signal::TERM);
-    while !has_ended(group) && stop.wishes() < 2 && start.elapsed() < GRACE {
+    let mut is_closed = false;
+    while stop.wishes() < 2 && start.elapsed() < GRACE {
+        is_closed |= !matches!(output.try_recv(), Err(TryRecvError::Empty));
+        if has_ended(group) && !watch.has_company(group).unwrap_or(!is_closed) {
+            return;
+        }
         std::thread::sleep(pause(start.elapsed()));
     }
 }
@@ -370,6 +376,46 @@ mod tests {
         assert_eq!(run(&job, &stop), Err(Failure::Interrupted));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "clean\n");
         std::fs::remove_file(&file).unwrap();
+    }
+
+    /// The shell that ran it ended at once, and what it had started was killed with it: only a
+    /// command that had replaced the shell could clean up.
+    #[test]
+    fn a_program_that_is_asked_to_end_may_clean_up_after_its_shell_has_ended() {
+        let name = format!("sordino-slow-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let script =
+            "trap 'sleep 0.5; : >clean; exit 0' TERM; : >begun; while :; do sleep 0.05; done";
+        std::fs::write(folder.join("slow.sh"), script).unwrap();
+        let [begun, clean] = ["begun", "clean"].map(|name| folder.join(name));
+        let cd = format!("cd {}", folder.display());
+        for run_it in [
+            "sh slow.sh",
+            "exec sh slow.sh",
+            "sh slow.sh >log 2>&1; cat log",
+        ] {
+            let command = format!("{cd} && {run_it}");
+            let job = Job {
+                command: &command,
+                input: "",
+                variables: &[],
+                time_max: GRACE * 10,
+                errors: Errors::Discarded,
+            };
+            let stop = Stop::never();
+            std::thread::scope(|scope| {
+                let run = scope.spawn(|| run(&job, &stop));
+                wait_for(&begun);
+                stop.wish();
+                assert_eq!(run.join().unwrap(), Err(Failure::Interrupted));
+            });
+            assert!(clean.exists(), "{run_it}");
+            for file in [&begun, &clean] {
+                std::fs::remove_file(file).unwrap();
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     /// What a process that this test starts again is told: where to work.

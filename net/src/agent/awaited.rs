@@ -78,14 +78,14 @@ pub enum Awaited {
         joined: u32,
         /// Agents of the federation.
         agents: u32,
-        /// The round closes after this time at the latest.
+        /// The round closes within this time, unless it is held.
         closes: Duration,
     },
     /// The deadline of the round.
     Deadline {
         /// The round that is open.
         round: u32,
-        /// The deadline comes after this time at the latest.
+        /// The round closes within this time, unless it is held.
         closes: Duration,
     },
 }
@@ -99,6 +99,30 @@ fn time(time: &Duration) -> String {
     spoken(time.as_millis() as u64)
 }
 
+/// When a round closes, as far as an agent knows: it is not told how many answers a round needs.
+fn within(closes: &Duration) -> String {
+    match time(closes).as_str() {
+        "0 s" => "whose time is over: it may be held for more answers".to_owned(),
+        closes => format!("within {closes} unless it is held for more answers"),
+    }
+}
+
+/// For how long a server has not answered.
+fn away(silent: &Duration) -> String {
+    match time(silent).as_str() {
+        "0 s" => "does not answer".to_owned(),
+        silent => format!("has not answered for {silent}"),
+    }
+}
+
+/// When the next attempt is made.
+fn soon(next: &Duration) -> String {
+    match time(next).as_str() {
+        "0 s" => "at once".to_owned(),
+        next => format!("in {next}"),
+    }
+}
+
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -109,10 +133,10 @@ impl fmt::Display for Awaited {
                 error,
             } => write!(
                 f,
-                "waiting for the server at {address}, which has not answered for {}; next attempt in {}, later ones every 10 s, or \
+                "waiting for the server at {address}, which {}; next attempt {}, later ones every 10 s, or \
                  as the server asks: {error}",
-                time(silent),
-                time(next)
+                away(silent),
+                soon(next)
             ),
             Awaited::Back { address, silent } => write!(
                 f,
@@ -161,24 +185,24 @@ impl fmt::Display for Awaited {
                 closes,
             } if joined < agents => write!(
                 f,
-                "waiting for other agents: {joined} of {agents} have joined; round {} closes in {} at the latest",
+                "waiting for other agents: {joined} of {agents} have joined; round {} closes {}",
                 said(round),
-                time(closes)
+                within(closes)
             ),
             Awaited::Agents { round, closes, .. } => {
                 write!(
                     f,
-                    "waiting for answers of other agents; round {} closes in {} at the latest",
+                    "waiting for answers of other agents; round {} closes {}",
                     said(round),
-                    time(closes)
+                    within(closes)
                 )
             }
             Awaited::Deadline { round, closes } => {
                 write!(
                     f,
-                    "waiting for the deadline of round {}, in {} at the latest",
+                    "waiting for the end of round {}, {}",
                     said(round),
-                    time(closes)
+                    within(closes)
                 )
             }
         }
@@ -264,7 +288,8 @@ impl Teller {
         self.opened = Instant::now();
     }
 
-    /// In how much time a round of this length closes at the latest.
+    /// Within how much time a round of this length closes, unless its server holds it. One in which
+    /// nothing is measured may be shorter.
     fn closes(&self, deadline_ms: u64) -> Duration {
         Duration::from_millis(deadline_ms).saturating_sub(self.opened.elapsed())
     }
@@ -376,6 +401,30 @@ mod tests {
 
     use super::*;
 
+    /// "has not answered for 0 s; next attempt in 0 s", and a round that was held closed "in 0 s at
+    /// the latest".
+    #[test]
+    fn no_time_is_said_as_a_number_of_seconds() {
+        let lost = Awaited::Server {
+            address: "a:1".into(),
+            silent: Duration::from_millis(3),
+            next: Duration::from_millis(50),
+            error: "refused".into(),
+        };
+        let held = Awaited::Deadline {
+            round: 0,
+            closes: Duration::ZERO,
+        };
+        assert_eq!(
+            [lost, held].map(|awaited| awaited.to_string()),
+            [
+                "waiting for the server at a:1, which does not answer; next attempt at once, later ones every 10 s, or as the server \
+                 asks: refused",
+                "waiting for the end of round 1, whose time is over: it may be held for more answers",
+            ]
+        );
+    }
+
     #[tokio::test(start_paused = true)]
     async fn each_wait_is_told_once_until_it_is_another() {
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -414,16 +463,16 @@ mod tests {
         }
         let lost = "waiting for the server at wards.example:8443, which has not answered for 45 s; next attempt in 10 min, \
                     later ones every 10 s, or as the server asks: no answer in time";
-        let answers = "waiting for answers of other agents; round 1 closes in 10 min at the latest";
+        let answers = "waiting for answers of other agents; round 1 closes within 10 min unless it is held for more answers";
         assert_eq!(
             *heard.lock().unwrap(),
             [
-                "waiting for other agents: 1 of 2 have joined; round 1 closes in 10 min at the latest",
+                "waiting for other agents: 1 of 2 have joined; round 1 closes within 10 min unless it is held for more answers",
                 answers,
                 lost,
                 "the server at wards.example:8443 answers again, after 50 s",
                 answers,
-                "waiting for the deadline of round 2, in 90 s at the latest",
+                "waiting for the end of round 2, within 90 s unless it is held for more answers",
             ]
         );
     }

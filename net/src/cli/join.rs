@@ -13,11 +13,11 @@ use sordino_engine::federated::export::Language;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
 use sordino_experiment::progress::log::Log;
-use sordino_experiment::text::significant;
+use sordino_experiment::text::{chain, significant};
 use sordino_host::files::{read_text, write_privately};
 use sordino_host::ledger::contributions::Contributions;
 use sordino_host::space::{Point, environment};
-use sordino_host::text::plain;
+use sordino_host::text::{cut, plain};
 use sordino_host::tune::command::{Errors, Failure, Job, run};
 use sordino_host::tune::stop::Stop;
 
@@ -203,15 +203,24 @@ pub fn execute(arguments: &Join) -> Result<ExitCode, CliError> {
         );
     }
     let last = format!(
-        "agent {}: {} points measured, {} rounds contributed to, chain {}\n{told}",
+        "agent {}: {}, sent to {}, chain {}\n{told}",
         joined.agent,
-        joined.observations,
-        joined.given.len(),
+        counted(
+            joined.observations as usize,
+            "point measured",
+            "points measured"
+        ),
+        counted(joined.given.len(), "round", "rounds"),
         joined.chain
     );
     print(&last)?;
     done(&last, &joining.folder);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number of things, in words.
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// What is kept of an agent that is stopped, and how to go on.
@@ -351,9 +360,8 @@ fn invitation(argument: &str) -> Result<Invitation, CliError> {
                 .map_err(CliError::failure)?;
             line
         }
-        (_, Some(path)) => {
-            read_text(Path::new(path), INVITATION_BYTES_MAX).map_err(CliError::failure)?
-        }
+        (_, Some(path)) => read_text(Path::new(path), INVITATION_BYTES_MAX)
+            .map_err(|error| CliError::input(format!("invitation: {}", chain(&error))))?,
         (line, None) => line.to_owned(),
     };
     line.parse()
@@ -465,7 +473,6 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
         Err(Failure::NoNumber) => String::new(),
         Err(error) => return Err(format!("`{command}`{at} {}", why(&error, arguments))),
     };
-    let most = significant(query.value_max, 1);
     match last.parse::<f64>() {
         // A contribution of a larger one would be none.
         Ok(value) if value.abs() <= query.value_max => {
@@ -477,13 +484,36 @@ async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
             note(&format!("{}{what}", which(query)));
             Ok(value)
         }
-        _ if show => Err(format!(
-            "`{command}`{at} printed {last:?} last, a number up to {most} is expected"
-        )),
         _ => Err(format!(
-            "`{command}` printed a last line that is no number up to {most}; --show-values shows it (it may tell an observation)"
+            "`{command}`{at} {}",
+            no_value(&last, query.value_max, show)
         )),
     }
+}
+
+/// Characters of a last line that are shown.
+const SHOWN: usize = 80;
+
+/// What is wrong with a last line that is no value, in words. The line itself, which may tell an
+/// observation, is in them only if it is to be shown.
+fn no_value(line: &str, value_max: f64, show: bool) -> String {
+    if line.is_empty() {
+        return "printed nothing where a number is expected".to_owned();
+    }
+    let what = match line.parse::<f64>() {
+        Ok(value) if value.is_finite() => "a number that is too large",
+        Ok(_) => "NaN or an infinity",
+        Err(_) => "a last line that is no number",
+    };
+    let line = if show {
+        format!(", `{}`", cut(line, SHOWN))
+    } else {
+        "; --show-values shows it (it may tell an observation)".to_owned()
+    };
+    format!(
+        "printed {what}{line}; admissible: a number from -{most} to {most}",
+        most = significant(value_max, 1)
+    )
 }
 
 /// Why a command gave no last line, in words.
@@ -546,6 +576,32 @@ async fn ran(arguments: &Join, point: &Point) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One sentence was said of all of them, and none showed the line.
+    #[test]
+    fn what_is_no_value_says_which_it_is_and_shows_its_line_only_if_asked() {
+        let range = "; admissible: a number from -1e14 to 1e14";
+        for (line, what) in [
+            ("1e39", "printed a number that is too large"),
+            ("nan", "printed NaN or an infinity"),
+            ("-inf", "printed NaN or an infinity"),
+            ("score: 0.5", "printed a last line that is no number"),
+        ] {
+            let shown = format!("{what}, `{line}`{range}");
+            assert_eq!(no_value(line, 1e14, true), shown);
+            let hidden = no_value(line, 1e14, false);
+            assert!(
+                hidden.starts_with(what) && hidden.ends_with(range),
+                "{hidden}"
+            );
+            assert!(!hidden.contains(line), "{hidden}");
+        }
+        let nothing = "printed nothing where a number is expected";
+        assert_eq!(no_value("", 1e14, true), nothing);
+        assert!(no_value(&"x".repeat(1000), 1e14, true).len() < 200);
+        assert_eq!(counted(1, "round", "rounds"), "1 round");
+        assert_eq!(counted(0, "round", "rounds"), "0 rounds");
+    }
 
     #[test]
     fn a_point_is_data_and_never_text_of_a_command() {

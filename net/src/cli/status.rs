@@ -14,6 +14,7 @@ use sordino_experiment::command_line::print;
 use tokio::net::TcpStream;
 
 use super::common;
+use crate::agent::replay::AGENT;
 use crate::status::Standing;
 
 /// An answer is read up to this length,
@@ -52,13 +53,21 @@ pub fn execute(arguments: &Status) -> Result<(), CliError> {
 
 fn of_folder(folder: &Path) -> Result<Standing, CliError> {
     let shown = folder.display();
+    if [AGENT, "agent.key"]
+        .iter()
+        .any(|name| folder.join(name).is_file())
+    {
+        return Err(CliError::input(format!(
+            "{shown}: the folder of a site, which `sordino join` goes on with; the folder that `sordino serve` was given is needed"
+        )));
+    }
     if !folder.join("terms.bin").is_file() {
         return Err(CliError::input(format!(
             "{shown}: no folder of a server; one has terms.bin"
         )));
     }
     match Standing::read(folder).map_err(|error| CliError::failure(format!("{shown}: {error}")))? {
-        Some(standing) => Ok(standing),
+        Some(standing) => standing.looked(folder).map_err(CliError::failure),
         None => Err(CliError::failure(format!(
             "{shown}: no server has written anything yet; sordino serve does"
         ))),

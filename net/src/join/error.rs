@@ -112,6 +112,14 @@ pub enum JoinError {
         /// The number that was given.
         evaluations: u32,
     },
+    /// Fewer evaluations than the first release of these terms is made of.
+    #[error("--evaluations {evaluations}: a site of these terms makes at least {least}")]
+    FewEvaluations {
+        /// The number that was given.
+        evaluations: u32,
+        /// The fewest that are admitted.
+        least: u32,
+    },
     /// The certificate does not name this agent.
     #[error("{}: {refused}", path.display())]
     Certificate {

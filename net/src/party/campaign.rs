@@ -143,6 +143,10 @@ impl Party<f64> for CampaignParty {
         state.site.wanted(&self.campaign)
     }
 
+    fn evaluations_min(&self) -> u32 {
+        self.campaign.protocol().config.parameters().initial_points
+    }
+
     fn evaluate(state: &mut KeptSite, evaluations: u32) -> bool {
         state.site.set_evaluations(evaluations);
         true

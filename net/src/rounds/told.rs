@@ -1,8 +1,11 @@
 //! What agents, people and metrics are told of the rounds.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use sordino_core::federated::exchange::{Reply, Seal};
 use sordino_core::wire::{Header, Payload, WireError};
+use tokio::time::Instant;
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,10 +105,12 @@ pub struct Status {
     /// All rounds were over when this server started: agents that had the last frame before do not
     /// count among those that have answered.
     pub was_over: bool,
-    /// Agents that have answered.
+    /// Agents that have answered, without those that were shut out and that nobody waits for.
     pub answered: u32,
-    /// Milliseconds until it closes.
+    /// Milliseconds until it closed, when this was told.
     pub closes_in_ms: u64,
+    /// When this was told.
+    pub told_at: Option<Instant>,
     /// Milliseconds since it was opened.
     pub open_for_ms: u64,
     /// How often a deadline has passed, since the start, at which too few had answered for a
@@ -123,4 +128,13 @@ pub struct Status {
     pub repeated: u64,
     /// Requests that were refused.
     pub refused: u64,
+}
+
+impl Status {
+    /// In how much time the open round closes, from now on: nothing may have happened since this
+    /// was told.
+    pub fn closes_in(&self) -> Duration {
+        let since = self.told_at.map_or(Duration::ZERO, |at| at.elapsed());
+        Duration::from_millis(self.closes_in_ms).saturating_sub(since)
+    }
 }

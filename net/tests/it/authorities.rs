@@ -372,7 +372,7 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
             "{said}"
         );
         assert!(
-            joined.contains("agent 0: ") && joined.contains("3 rounds contributed to"),
+            joined.contains("agent 0: ") && joined.contains("sent to 3 rounds"),
             "{joined}"
         );
         assert!(

@@ -401,7 +401,7 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
         // The server is gone; a site that wants more goes on by itself.
         assert!(process(place, 3, 17).ended().success(), "{}", log(3));
         assert!(
-            log(3).contains("agent 3: 17 points measured, 2 rounds contributed to"),
+            log(3).contains("agent 3: 17 points measured, sent to 2 rounds"),
             "{}",
             log(3)
         );
@@ -419,6 +419,18 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
         let federation = campaign("campaign-fetch", &["--delay", "10ms", "--linger", "60s"]);
         let server = federation.serve();
         let invitations = federation.invite();
+        // It made as many as the first release is made of, without a word.
+        let mut few = federation.joining(&invitations[0]);
+        few.evaluations = Some(3);
+        let refused = runtime().block_on(site(few)).unwrap_err();
+        let JoinError::FewEvaluations {
+            evaluations: 3,
+            least,
+        } = refused
+        else {
+            panic!("{refused}")
+        };
+        assert!(least > 3);
         let address = &invitations[0].address;
         let run = invitations[0].deployment;
         let url = |pin: &str| format!("https://{address}/v1/{run:016x}/prior.safetensors#{pin}");

@@ -142,7 +142,7 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
                 told.contains(" agrees: ") && !told.contains("other federation"),
                 "{told}"
             );
-            assert!(told.contains("2 rounds contributed to"), "{told}");
+            assert!(told.contains("sent to 2 rounds"), "{told}");
         }
         assert!(server.ended().success(), "{}", first.heard());
         // Each alone is within 1.1, both are √2 in μ: refused, with what was spent, what it would
@@ -206,8 +206,7 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
         let last = site(&second, &theirs[1], &counts, &named("ward 9"));
         let told = ended(vec![begun(&second, &theirs[1], &last), (process, log)]);
         assert!(
-            told.iter()
-                .all(|told| told.contains("2 rounds contributed to")),
+            told.iter().all(|told| told.contains("sent to 2 rounds")),
             "{told:?}"
         );
         assert!(other.ended().success(), "{}", second.heard());
@@ -301,7 +300,7 @@ fn a_site_that_is_killed_at_any_moment_counts_what_it_sent_and_once() {
             }
         }
         for told in ended(sites) {
-            assert!(told.contains("2 rounds contributed to"), "{told}");
+            assert!(told.contains("sent to 2 rounds"), "{told}");
         }
         assert!(server.ended().success(), "{}", federation.heard());
         assert!(kills >= 10, "only {kills} kills");
@@ -505,7 +504,7 @@ fn a_site_that_lost_its_folder_comes_again_and_an_invitation_ends() {
         let both = [&again, &invitations[1]]
             .map(|line| begun(&federation, line, &site(&federation, line, &counts, &[])));
         for told in ended(both.into()) {
-            assert!(told.contains("2 rounds contributed to"), "{told}");
+            assert!(told.contains("sent to 2 rounds"), "{told}");
         }
         assert!(server.ended().success(), "{}", federation.heard());
         let spent = counted(&counts.0);
@@ -566,7 +565,7 @@ fn what_was_agreed_to_with_an_invitation_that_is_refused_does_not_count() {
             &named(&invitations[1], "ward 2"),
         );
         for told in ended(vec![first, second]) {
-            assert!(told.contains("2 rounds contributed to"), "{told}");
+            assert!(told.contains("sent to 2 rounds"), "{told}");
         }
         assert!(server.ended().success(), "{}", federation.heard());
     });

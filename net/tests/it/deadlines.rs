@@ -244,11 +244,10 @@ fn an_agent_says_once_what_it_waits_for() {
                     std::thread::sleep(Duration::from_millis(10));
                 }
             };
-            let agents = "agent 0: waiting for other agents: 1 of 2 have joined; round 1 closes in 10 min at the latest\n";
-            let deadline =
-                "agent 0: waiting for the deadline of round 1, in 10 min at the latest\n";
+            let agents = "agent 0: waiting for other agents: 1 of 2 have joined; round 1 closes within 10 min unless it is held for more answers\n";
+            let deadline = "agent 0: waiting for the end of round 1, within 10 min unless it is held for more answers\n";
             let (awaited, never) = if early {
-                (agents, "the deadline")
+                (agents, "the end")
             } else {
                 (deadline, "joined")
             };
@@ -261,7 +260,7 @@ fn an_agent_says_once_what_it_waits_for() {
                 "{said}"
             );
             server.kill();
-            let lost = "which has not answered for ";
+            let lost = "waiting for the server at ";
             let said = heard(lost, &|heard| heard.contains(lost));
             assert_eq!(said.matches(lost).count(), 1, "{said}");
         }

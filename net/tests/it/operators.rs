@@ -259,6 +259,13 @@ fn a_folder_that_is_none_says_what_it_should_be() {
         );
         assert!(said.contains("`sordino serve … --folder "), "{said}");
     }
+    // A site's has a terms.bin too.
+    std::fs::write(place.0.join("terms.bin"), "").unwrap();
+    std::fs::write(place.0.join("agent.key"), "").unwrap();
+    let output = said(&["status", &folder]);
+    let said = told(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the folder of a site"), "{said}");
 }
 
 /// A promise of a campaign had 190 rounds.
@@ -268,7 +275,20 @@ fn a_promise_of_a_campaign_has_its_releases_for_rounds() {
         let federation = campaign("promised", 3, &[]);
         let mut server = federation.serve();
         federation.invite();
+        let word = federation.place.server().join("status.json");
+        while !word.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let standing = || String::from_utf8(federation.command("status").stdout).unwrap();
+        assert!(!standing().contains("no server"), "negative control");
         server.kill();
+        // Who waits for agents was told for 90 s after the server's end.
+        let said = standing();
+        assert!(
+            said.contains("server    no server runs in this folder: "),
+            "{said}"
+        );
+        assert!(said.contains("none is open\n"), "{said}");
         let output = federation.command("promise");
         let said = String::from_utf8(output.stdout).unwrap();
         let promise: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
@@ -557,6 +577,13 @@ fn a_round_is_open_from_its_announcement_on() {
         rounds.announce(0, 0, frame, chain, 1000, true).unwrap();
         let now = *status.borrow();
         assert!(!now.is_waiting && now.was_over, "{now:?}");
+        // Who was shut out counted as having answered.
+        rounds.excuse([1]);
+        assert_eq!(status.borrow().answered, 0);
+        // A round of which nothing was heard since it was told closed later and later.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let now = *status.borrow();
+        assert!(now.closes_in() < std::time::Duration::from_millis(now.closes_in_ms));
     });
 }
 

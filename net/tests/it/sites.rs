@@ -127,7 +127,7 @@ impl<'a> Sites<'a> {
                 self.federation.heard()
             );
             assert!(
-                self.log(slot).contains("2 rounds contributed to"),
+                self.log(slot).contains("sent to 2 rounds"),
                 "{}",
                 self.log(slot)
             );
@@ -499,7 +499,7 @@ fn the_commands_of_the_compose_file_run_a_campaign() {
         for (number, site) in (2..).zip(sites) {
             assert!(site.ended().success(), "{}", log(number));
             assert!(
-                log(number).contains("20 points measured, 2 rounds contributed to"),
+                log(number).contains("20 points measured, sent to 2 rounds"),
                 "{}",
                 log(number)
             );
