@@ -273,9 +273,9 @@ fn an_agent_says_once_what_it_waits_for() {
 #[test]
 fn an_agent_that_is_started_again_gives_nothing_to_a_round_that_is_over() {
     bounded(|| {
-        let more = ["--min-agents", "2", "--deadline", "4s", "--linger", "10s"];
+        let more = ["--deadline", "4s", "--linger", "10s"];
         let federation = Federation::new("started-late", 2, 2, &more);
-        let _server = federation.serve();
+        let _server = federation.serve_with(program(&[]), &["--min-agents", "2"]);
         let invitations = federation.invite();
         let runtime = runtime();
         let begun = Arc::new(AtomicUsize::new(0));
