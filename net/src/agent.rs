@@ -199,8 +199,6 @@ pub struct HostAgent<T: Number, P: Party<T>> {
     given: Vec<u32>,
     /// The round whose answer came when it was over, unless it was taken since.
     late: Option<u32>,
-    /// Whether it was started again and has not asked since whether its round is still open.
-    is_unsure: bool,
     /// What hides its contributions, where there are two servers.
     masks: Option<Masks>,
     count: Option<Contributions>,
@@ -238,7 +236,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             workspace: vec![T::ZERO; workspace],
             given: Vec::new(),
             late: None,
-            is_unsure: false,
             masks: None,
             count: None,
             epsilon_max: None,
@@ -478,20 +475,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                     Ok(asked) => self.heard(asked).map(Ok),
                     Err(error) => Ok(Err(error)),
                 }
-            }
-            Want::Give(header) if self.asks_first(header.round)? => {
-                let have = *self.exchange.have();
-                // Answered at once while the round is open.
-                let asking = link.ask(&have);
-                Ok(
-                    match attempts.attempt(self.needs_no_server(), asking).await {
-                        Ok(asked) => {
-                            self.told_whether_open(asked)?;
-                            Ok(Did::Heard)
-                        }
-                        Err(error) => Err(error),
-                    },
-                )
             }
             Want::Give(header) => {
                 let frame = self.answer(header)?;

@@ -6,7 +6,6 @@ use sordino_core::privacy::budget::BudgetError;
 use super::{AgentEnd, Awaited, HostAgent};
 use crate::cost::{Cost, Spending};
 use crate::party::{Number, Party};
-use crate::rounds::Asked;
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// Tells once that the ε it accepts is used up.
@@ -31,20 +30,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             Reply::Taken | Reply::Already => self.late = None,
             _ => {}
         }
-    }
-
-    /// Whether to ask before it gives to this round: it was started again, and a contribution to a
-    /// round that is over would be counted and used by nobody. Nothing is counted or sent meanwhile.
-    pub(super) fn asks_first(&mut self, round: u32) -> Result<bool, AgentEnd> {
-        Ok(self.is_unsure && !self.given.contains(&round) && !self.upload()?.is_empty())
-    }
-
-    /// Takes the answer: the frame of this round while it is open, the next one if it is over, and
-    /// neither while it is closed, so that the agent asks again. What it gives then is counted before
-    /// it leaves, as always.
-    pub(super) fn told_whether_open(&mut self, asked: Asked) -> Result<(), AgentEnd> {
-        self.is_unsure = !matches!(asked, Asked::Frame { .. });
-        self.heard(asked).map(drop)
     }
 
     /// With the frame of this round the one before is over: tells if its contribution was not taken.

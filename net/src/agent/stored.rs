@@ -98,7 +98,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 let mark = self.restore(&file, &bytes)?;
                 self.journal = Some(Journal::resume(&path, mark)?);
                 self.file = Some(file);
-                self.is_unsure = true;
                 Ok(())
             }
             Err(error) if error.is_missing() => {

@@ -2,13 +2,11 @@
 //! else.
 
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_net::agent::AgentEnd;
-use sordino_net::join::{JoinError, join};
+use sordino_net::join::JoinError;
 
 use super::util::{Federation, PATIENCE, Process, bounded, program, runtime, said, take_part};
 
@@ -264,57 +262,5 @@ fn an_agent_says_once_what_it_waits_for() {
             let said = heard(lost, &|heard| heard.contains(lost));
             assert_eq!(said.matches(lost).count(), 1, "{said}");
         }
-    });
-}
-
-/// An agent that was stopped in its round and started again after it charged ε for a release that it
-/// could no longer be in.
-#[test]
-fn an_agent_that_is_started_again_gives_nothing_to_a_round_that_is_over() {
-    bounded(|| {
-        let more = ["--min-agents", "2", "--deadline", "4s", "--linger", "10s"];
-        let federation = Federation::new("started-late", 2, 2, &more);
-        let _server = federation.serve();
-        let invitations = federation.invite();
-        let runtime = runtime();
-        let begun = Arc::new(AtomicUsize::new(0));
-        let stopped: Vec<_> = invitations
-            .iter()
-            .map(|invitation| {
-                let joining = federation.joining(invitation);
-                let begun = begun.clone();
-                runtime.spawn(async move {
-                    join(&joining, |_| {
-                        begun.fetch_add(1, Ordering::Relaxed);
-                        std::future::pending()
-                    })
-                    .await
-                })
-            })
-            .collect();
-        let start = Instant::now();
-        let waits = || {
-            assert!(start.elapsed() < PATIENCE, "{}", federation.heard());
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        while begun.load(Ordering::Relaxed) < 2 {
-            waits();
-        }
-        for agent in stopped {
-            agent.abort();
-            drop(runtime.block_on(agent));
-        }
-        // Negative control: whoever comes back while the round is open gives to it.
-        let soon = runtime.spawn(take_part(federation.joining(&invitations[1])));
-        let next = federation.place.server().join("frames/000001.frame");
-        while !next.exists() {
-            waits();
-        }
-        std::thread::sleep(Duration::from_millis(500));
-        let late = runtime.spawn(take_part(federation.joining(&invitations[0])));
-        let [soon, late] =
-            [soon, late].map(|agent| runtime.block_on(tokio_within(agent)).unwrap().unwrap());
-        assert!(soon.given.contains(&0), "{:?}", soon.given);
-        assert!(!late.given.contains(&0), "{:?}", late.given);
     });
 }
