@@ -1,4 +1,4 @@
-//! A prior file of 60 contributors; digest ea18b35149f7801b24d63d98845a6dcff6a2518fd514699535b8cc56ba230ac5
+//! A prior file of 60 contributors; digest of its label and numbers, as `sordino prior show` has it: ea18b35149f7801b24d63d98845a6dcff6a2518fd514699535b8cc56ba230ac5
 //! Data set ovens, by oven works
 //! Worth: saves 3 evaluations of a newcomer, by a simulation on its own posterior (B = 468)
 //! epsilon 2.000 at delta 0.00001
@@ -17,7 +17,7 @@ pub const LANDMARK_COUNT: usize = 10;
 pub const DIM: usize = 2;
 /// A search maximises: tell it `SIGN * measured`.
 pub const SIGN: f32 = -1.0;
-/// Of this file and its list of candidates. Store a log under it: if it differs, erase the log, whose indices are other points now.
+/// Of this export: of the digest above together with its list of candidates. Store a log under it: if it differs, erase the log, whose indices are other points now.
 pub const DIGEST: [u8; 32] = [
     0xfe, 0x10, 0x13, 0xe2, 0xb5, 0x33, 0x44, 0x3c,
     0x6c, 0x94, 0x89, 0x09, 0x89, 0x86, 0xdd, 0x45,
