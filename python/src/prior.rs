@@ -196,9 +196,11 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
     // Before anything is begun: a program that makes errors of warnings pays nothing.
     py.detach(|| previewed(&checked, &asked)).map_err(before)?;
     warn(py, &checked)?;
-    py.detach(|| {
+    let made = py.detach(|| {
         let sources = SystemSources::new().map_err(before)?;
         let prepared = checked.prepare(|_| {}).map_err(before)?;
+        // Nothing is charged yet, and it takes some seconds until here.
+        Python::attach(|py| py.check_signals())?;
         // A key that is missing is made once nothing else is refused, and the ledger after it: one
         // without a charge would bind its place to this data set.
         let key = match (key, &asked.sign) {
@@ -208,9 +210,26 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         let ledger = opened(&checked, &asked).map_err(before)?;
         // From here on releases may be charged, whatever goes wrong.
         let made = checked.publish(&prepared, sources, ledger, key.as_ref(), |_| {});
-        let made = made.map_err(|error| after(chain(&error)))?;
-        Prior::of(made.0).map_err(after)
-    })
+        made.map_err(|error| after(chain(&error)))
+    })?;
+    let prior = Prior::of(made.0).map_err(after)?;
+    match py.check_signals() {
+        Ok(()) => Ok(prior),
+        Err(interrupt) => Err(rescued(py, &prior, interrupt)),
+    }
+}
+
+/// The interruption of a publication whose file is paid for: the file is saved, and told of.
+fn rescued(py: Python<'_>, prior: &Prior, interrupt: PyErr) -> PyErr {
+    let place = std::env::temp_dir().join(format!("{}.safetensors", prior.file.digest()));
+    let told = match prior.file.save(&place) {
+        Ok(()) => format!(
+            "the releases are charged, and the file is at {}",
+            place.display()
+        ),
+        Err(error) => format!("the releases are charged; the file is lost: {error}"),
+    };
+    PyErr::from_type(interrupt.get_type(py), told)
 }
 
 /// What is to be published, and the studies in the space's numbers.

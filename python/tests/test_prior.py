@@ -1,10 +1,14 @@
 """Prior files from Python: published, saved, loaded, searched with."""
 
 import importlib.util
+import os
 import pathlib
 import pickle
 import re
+import signal
+import subprocess
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -68,6 +72,36 @@ def test_a_dry_run_says_what_publishing_then_costs_and_leaves_nothing(tmp_path):
         warnings.simplefilter("ignore")
         again = sordino.publish(studies(20), SPACE, 0.1, 1e-4, dry_run=True, **words)
     assert again["spent"] == cost["spent_after"] and again["charges"] == 2
+
+
+# What a notebook runs, in a process of its own: Ctrl-C while releases are charged.
+INTERRUPTED = """
+import sys
+sys.path.insert(0, {here!r})
+import sordino, test_prior
+space, studies = test_prior.SPACE, test_prior.studies(60)
+asked = test_prior.asked(test_prior.pathlib.Path({folder!r}))
+sordino.publish(studies, space, 1.0, 1e-4, releases=24, features=200, **asked)
+print("ended before the signal came")
+"""
+
+
+def test_an_interrupted_publication_keeps_the_file_that_is_paid_for(tmp_path):
+    here = str(pathlib.Path(__file__).parent)
+    script = INTERRUPTED.format(here=here, folder=str(tmp_path))
+    environment = dict(os.environ, TMPDIR=str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, env=environment)
+    ledger = tmp_path / "ledger.jsonl"
+    # A line says what the ledger is for, each later one is a charge.
+    while process.poll() is None and (not ledger.exists() or len(ledger.read_text().splitlines()) < 2):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=300)[1]
+    found = re.search(r"KeyboardInterrupt: the releases are charged, and the file is at (\S+)", told)
+    assert found and process.returncode != 0, told
+    prior = sordino.Prior.load(found[1])
+    assert prior.label["contributors"] == 60 and prior.label["releases"] == 24
+    assert len(ledger.read_text().splitlines()) == 25
 
 
 def test_a_bound_is_told_rounded_up(prior, monkeypatch):
