@@ -240,7 +240,7 @@ async fn agree(
     let is_more = !joining.folder.join(AGENT).exists()
         || match &weighed {
             Some(weighed) => weighed.is_more,
-            None => !(agreement::releases(&joining.folder)? >= fits),
+            None => agreement::releases(&joining.folder)? < fits,
         };
     let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
     let refused = match before {

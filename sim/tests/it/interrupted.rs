@@ -1,5 +1,6 @@
 //! `sordino prior publish` and signals: what is charged is written, and what is stopped before
-//! leaves nothing. A shell starts what is in its background with SIGINT ignored, so none is sent.
+//! leaves nothing. A shell starts what is in its background with SIGINT ignored, and `nohup` with
+//! SIGHUP ignored, so neither is sent.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,9 +9,9 @@ use std::process::{Command, Stdio};
 use crate::prior::{case, publish};
 use crate::util::{command, done};
 
-/// Publishes, sends this signal once standard error has a line with these words, and gives exit
+/// Publishes, sends SIGTERM once standard error has a line with these words, and gives exit
 /// code and standard error.
-fn stopped(folder: &Path, words: &[&'static str], at: &str, signal: &str) -> (Option<i32>, String) {
+fn stopped(folder: &Path, words: &[&'static str], at: &str) -> (Option<i32>, String) {
     let mut child = command(folder, &publish(words));
     let mut child = child
         .stdout(Stdio::null())
@@ -23,7 +24,7 @@ fn stopped(folder: &Path, words: &[&'static str], at: &str, signal: &str) -> (Op
         assert_ne!(heard.read_line(&mut all).unwrap(), 0, "{all}");
     }
     let id = child.id().to_string();
-    let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+    let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
     assert!(sent.success());
     heard.read_to_string(&mut all).unwrap();
     (child.wait().unwrap().code(), all)
@@ -34,34 +35,26 @@ fn stopped(folder: &Path, words: &[&'static str], at: &str, signal: &str) -> (Op
 fn what_is_charged_is_written_whatever_signal_comes() {
     let folder = case("signal-after", 60);
     let at = "release 1 of 64 is charged";
-    for (signal, code, out) in [
-        ("-TERM", 143, "term.safetensors"),
-        ("-HUP", 129, "hup.safetensors"),
-    ] {
-        let ledger: &'static str = format!("{out}.jsonl").leak();
-        let words = [out, "--releases", "64", "--ledger", ledger];
-        let (found, said) = stopped(&folder, &words, at, signal);
-        assert_eq!(found, Some(code), "{said}");
-        let told = "a release is charged: this ends when the file is written";
-        assert_eq!(said.matches(told).count(), 1, "{said}");
-        assert!(said.contains(&format!("{out} is written")), "{said}");
-        done(&folder, &["prior", "verify", out]);
-    }
+    let words = ["p.safetensors", "--releases", "64"];
+    let (code, said) = stopped(&folder, &words, at);
+    assert_eq!(code, Some(143), "{said}");
+    let told = "a release is charged: this ends when the file is written";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+    assert!(said.contains("p.safetensors is written"), "{said}");
+    done(&folder, &["prior", "verify", "p.safetensors"]);
 }
 
 /// A ledger without a charge bound its place to the data set and to its budget.
 #[test]
 fn what_is_stopped_before_a_charge_leaves_nothing() {
     let folder = case("signal-before", 60);
-    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
-        let words = ["p.safetensors", "--features", "400", "--sign", "new.key"];
-        let (found, said) = stopped(&folder, &words, "60 studies\n", signal);
-        assert_eq!(found, Some(code), "{said}");
-        assert!(said.contains("nothing was charged"), "{said}");
-        let left = std::fs::read_dir(&folder).unwrap();
-        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut left: Vec<String> = left.collect();
-        left.sort();
-        assert_eq!(left, ["space.toml", "studies.csv"]);
-    }
+    let words = ["p.safetensors", "--features", "400", "--sign", "new.key"];
+    let (code, said) = stopped(&folder, &words, "60 studies\n");
+    assert_eq!(code, Some(143), "{said}");
+    assert!(said.contains("nothing was charged"), "{said}");
+    let left = std::fs::read_dir(&folder).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut left: Vec<String> = left.collect();
+    left.sort();
+    assert_eq!(left, ["space.toml", "studies.csv"]);
 }

@@ -103,7 +103,7 @@ fn keys_of_lists_are_told_and_never_offered() {
     let output = done(&folder, &by(TRAIN, &["--evaluations", "1"]));
     let unused = "`candidates`, `parameters.layers.points` of the space file: for `sordino tune`, not used here";
     assert!(said(&output).contains(unused), "{}", said(&output));
-    std::fs::write(folder.join("space.toml"), format!("{SPACE}pionts = 3\n")).unwrap();
+    std::fs::write(folder.join("space.toml"), format!("{SPACE}dots = 3\n")).unwrap();
     let message = refused(&folder, 2, &by(TRAIN, &["--evaluations", "1"]));
     assert!(
         message.contains("no such key; admissible: low, high,") && !message.contains("points"),

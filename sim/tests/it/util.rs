@@ -47,13 +47,17 @@ pub fn printed(folder: &Path, arguments: &[&str]) -> String {
     text(&done(folder, arguments).stdout).to_owned()
 }
 
-/// Arguments, and settings behind them, each after a `--set`.
+/// Arguments, and settings behind them, each after a `--set`; of a key that is set again the last.
 pub fn with<'a>(arguments: &[&'a str], settings: &[&'a str]) -> Vec<&'a str> {
-    arguments
-        .iter()
-        .copied()
-        .chain(settings.iter().flat_map(|setting| ["--set", setting]))
-        .collect()
+    let key = |setting: &'a str| setting.split_once('=').map(|(key, _)| key);
+    let mut words = arguments.to_vec();
+    for (place, setting) in settings.iter().copied().enumerate() {
+        let later = &settings[place + 1..];
+        if later.iter().all(|other| key(other) != key(setting)) {
+            words.extend(["--set", setting]);
+        }
+    }
+    words
 }
 
 /// Runs, expects one line on standard error, nothing on standard output, and this code.

@@ -157,8 +157,9 @@ impl<'a> Checked<'a> {
         Ok(prepared)
     }
 
-    /// Charges and makes all releases of what was [prepared](Checked::prepare); returns their file, which names its ledger and is signed if
-    /// there is a key. `progress` is told each release that is made. The file is not written.
+    /// Charges and makes all releases of what was [prepared](Checked::prepare); returns their file,
+    /// which names its ledger and is signed if there is a key. `progress` is told each release that
+    /// is made. The file is not written.
     ///
     /// **Privacy**: the posterior is a function of the releases, which cost what the label says; each
     /// is charged before it is drawn. What this returns besides (errors, the number of studies) is
