@@ -201,13 +201,14 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         let prepared = checked.prepare(|_| {}).map_err(before)?;
         // Nothing is charged yet, and it takes some seconds until here.
         Python::attach(|py| py.check_signals())?;
-        // A key that is missing is made once nothing else is refused, and the ledger after it: one
-        // without a charge would bind its place to this data set.
+        // The ledger is made when all that is slow is done: one without a charge would bind its place
+        // to this data set.
+        let ledger = opened(&checked, &asked).map_err(before)?;
+        // A key that is missing is made once nothing else is refused.
         let key = match (key, &asked.sign) {
             (None, Some(path)) => Some(SigningKey::open(path).map_err(unsigned)?),
             (key, _) => key,
         };
-        let ledger = opened(&checked, &asked).map_err(before)?;
         // From here on releases may be charged, whatever goes wrong.
         let made = checked.publish(&prepared, sources, ledger, key.as_ref(), |_| {});
         made.map_err(|error| after(chain(&error)))

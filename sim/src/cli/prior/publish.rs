@@ -60,16 +60,16 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     let sources = SystemSources::new().map_err(CliError::failure)?;
     let prepared = checked.prepare(note).map_err(told)?;
+    // The ledger is made when all that is slow is done: one without a charge would bind its place to
+    // this data set.
+    signals.charging();
+    let ledger = ledger.open(&preview, &terms, checked.events(), checked.first(), NOTHING)?;
+    let ledger = ledger.on(Day::today());
     // A key that is missing is made once nothing else is refused.
     let key = match (key, &arguments.sign) {
         (None, Some(path)) => Some(new_key(path)?),
         (key, _) => key,
     };
-    // The ledger is made when all that is slow or may fail is done: one without a charge would bind
-    // its place to this data set.
-    signals.charging();
-    let ledger = ledger.open(&preview, &terms, checked.events(), checked.first(), NOTHING)?;
-    let ledger = ledger.on(Day::today());
     let made = checked.publish(&prepared, sources, ledger, key.as_ref(), note);
     let (file, ledger) = made.map_err(begun)?;
     saved(&file, &arguments.out)?;
