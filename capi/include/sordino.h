@@ -1676,17 +1676,17 @@ sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer, uint32_t
 
 /**
  * The posterior probability that the file counts, 0 to 1, to `probability`. While it is below ½ the
- * values speak against the file, and from 200 values on a search knows more than any file: a device
- * then does better to ask a sordino_optimizer, told all values, by sordino_optimizer_suggest_among. 0 without a file and with one that is not read.
- * A suggestion that is not done begins again.
+ * values speak against the file, and beyond 200 values and failures a search knows more than any
+ * file: a device then does better to ask a sordino_optimizer, told all values, by
+ * sordino_optimizer_suggest_among. 0 without a file and with one that is not read. A suggestion that
+ * is not done begins again.
  *
  * All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n
  * observations.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or points to one number.
  */
-sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer,
-                                      float *probability);
+sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer, float *probability);
 
 /**
  * Values told, candidates that failed, candidates in all, and how the file is read

@@ -204,7 +204,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// refused when the log was written is refused again; [`Optimizer::refused`] counts it.
     ///
     /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] and [`SpaceError::Value`] for
-    /// a point of another box; [`OptimizerError::Told`] for a fit of more than was told; for fitted parameters that cannot be those of this optimiser [`OptimizerError::Kernel`],
+    /// a point of another box; [`OptimizerError::Told`] for a fit of more than was told; for fitted
+    /// parameters that cannot be those of this optimiser [`OptimizerError::Kernel`],
     /// [`SurrogateError::Unresolved`] or [`SurrogateError::Singular`].
     ///
     /// **Cost**: n² flops an observation; n³/3 a fit that the log has, at most 48 n³ one that it
@@ -269,6 +270,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         // knew, so this is seen at the end.
         let (fitted, told) = (self.parameters.told, self.told);
         if fitted > told {
+            // What was replayed stays, and has its fits when they are due.
+            self.parameters.told = told;
             return Err(OptimizerError::Told { fitted, told });
         }
         Ok(())

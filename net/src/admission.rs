@@ -31,11 +31,11 @@ pub const EPSILON_UNASKED: f64 = 1.0;
 /// The longest round: a year.
 const DEADLINE_MS_MAX: u64 = 365 * 86_400_000;
 
-/// Of the words for what a value is a person is shown up to this many characters,
+/// The most characters that a person is shown of the server's words for a value.
 const VALUE_SHOWN: usize = 100;
-/// of a parameter's choices so many,
+/// The most choices that a person is shown of a parameter.
 const CHOICES_SHOWN: usize = 20;
-/// and of one choice so many characters.
+/// The most characters that a person is shown of one choice.
 const CHOICE_SHOWN: usize = 40;
 
 /// Why terms are neither served nor joined.

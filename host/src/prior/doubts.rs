@@ -194,6 +194,7 @@ mod tests {
             assert!(told.starts_with(begin), "{told}");
         }
     }
+
     /// A study of these values.
     fn of_values(index: usize, values: impl IntoIterator<Item = f64>) -> Study {
         let values = values.into_iter().enumerate();

@@ -375,6 +375,7 @@ impl Parameter {
 pub const CHOICES_MAX: usize = 1000;
 /// What was found is shown up to this many characters.
 const SHOWN_MAX: usize = 200;
+
 /// Whether a parameter may have this name: 1 to 64 letters and digits of ASCII, and underscores.
 pub fn is_name(name: &str) -> bool {
     let letters = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

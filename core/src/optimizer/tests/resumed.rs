@@ -235,6 +235,14 @@ fn a_log_of_another_box_is_refused() {
             told: 1
         })
     );
+    // What was replayed stays, and its fits are due as they would be.
+    let storage = vec![0.0; storage_len(1, 8)];
+    let mut begun = Optimizer::new(unit_box(1), Settings::default(), 8, storage).unwrap();
+    let mut log: Vec<_> = [0.2, 0.5, 0.9].map(told).into();
+    log.push(fitted(u32::MAX));
+    assert!(begun.replay(log).is_err() && begun.len() == 3);
+    begun.observe(&[0.7], 2.0).unwrap();
+    assert!(begun.fit_is_due());
 }
 
 /// A program that never asks has the entry of a fit behind the value that brought it about. The

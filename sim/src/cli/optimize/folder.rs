@@ -31,8 +31,9 @@ pub struct Folder {
 impl Folder {
     /// The folder at `path` and the search in it: a new one, or, to go on, the one that is there.
     ///
-    /// **Errors**: a folder that holds something else; a folder with a search where none is to be gone on with; a search of another
-    /// space, goal or seed; a line that is none, by its number; those of the system.
+    /// **Errors**: a folder that holds something else; a folder with a search where none is to be
+    /// gone on with; a search of another space, goal or seed; a line that is none, by its number;
+    /// those of the system.
     pub fn open(
         path: &Path,
         head: &Head,
