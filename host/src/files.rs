@@ -120,7 +120,7 @@ pub fn folder_of(path: &Path) -> &Path {
 /// there. Nothing is made; what is made afterwards may still fail.
 ///
 /// **Errors**: [`FileError::Io`].
-pub fn may_be_made(path: &Path) -> Result<(), FileError> {
+pub(crate) fn may_be_made(path: &Path) -> Result<(), FileError> {
     let mut folder = path;
     loop {
         folder = folder_of(folder);
@@ -443,7 +443,7 @@ fn make_folders(
 }
 
 /// The path with something added to its file name: `a.jsonl` and `.lock` give `a.jsonl.lock`.
-pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
     name.push(suffix);
     path.with_file_name(name)

@@ -10,8 +10,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
-use sordino_sim::world::ObjectiveError;
-use sordino_sim::world::oracle::{Oracle, Question};
+use sordino_experiment::world::ObjectiveError;
+use sordino_experiment::world::oracle::{Oracle, Question};
 
 /// Between two looks at Python's signals.
 const LOOK: Duration = Duration::from_millis(50);

@@ -6,8 +6,8 @@ use std::error::Error;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use sordino_sim::command_line::error::CliError;
-use sordino_sim::text::chain;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::text::chain;
 
 create_exception!(
     sordino,

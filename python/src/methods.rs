@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sordino_core::random::Stream;
-use sordino_sim::model::federated::custom::{Aggregator, Chooser, Custom, Ground, Message, Sight};
+use sordino_engine::federated::custom::{Aggregator, Chooser, Custom, Ground, Message, Sight};
 
 use crate::called::Caller;
 use crate::error::InputError;

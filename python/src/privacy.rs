@@ -2,10 +2,10 @@
 
 use pyo3::prelude::*;
 use sordino_core::privacy::Event;
-use sordino_sim::cli::privacy::asked::{
+use sordino_lab::privacy::asked::{
     Choice, failure, multiplier, nonnegative, positive, probability, sampled,
 };
-use sordino_sim::cli::privacy::calibrate::{Question, Search, find};
+use sordino_lab::privacy::calibrate::{Question, Search, find};
 
 use crate::error;
 

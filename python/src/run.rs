@@ -8,14 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use sordino_sim::command_line::{chosen, number};
-use sordino_sim::model::federated::Own;
-use sordino_sim::model::{self, DriverKind, Model, ModelError, Options};
-use sordino_sim::progress::Progress;
-use sordino_sim::progress::writer::ProgressWriter;
-use sordino_sim::scenario::{ObjectiveConfig, SHIPPED, Scenario};
-use sordino_sim::study::command::data as from;
-use sordino_sim::study::execute::{self, ExecuteError, Place};
+use sordino_experiment::command_line::{chosen, number};
+use sordino_engine::federated::Own;
+use sordino_engine::{self, DriverKind, Model, ModelError, Options};
+use sordino_experiment::progress::Progress;
+use sordino_experiment::progress::writer::ProgressWriter;
+use sordino_experiment::scenario::{ObjectiveConfig, SHIPPED, Scenario};
+use sordino_lab::command::data as from;
+use sordino_lab::execute::{self, ExecuteError, Place};
 
 use crate::called::{self, Caller, Function};
 use crate::error::{self, RunError};

@@ -14,10 +14,10 @@ use std::error::Error;
 use std::fs;
 use std::thread;
 
+use sordino_experiment::benchmark::Measured;
 use sordino_host::prior::context::Context;
 use sordino_host::space::SpaceFile;
-use sordino_sim::benchmark::Measured;
-use sordino_sim::study::newcomers::{Conditions, Parties, ROUNDS, continued, each};
+use sordino_lab::newcomers::{Conditions, Parties, ROUNDS, continued, each};
 
 const USAGE: &str = "campaign TABLE CONTRIBUTORS EPSILON REPETITIONS | candidates SPACE.toml | SPACE.toml VALUES.csv CONTRIBUTORS \
                      EPSILON REPETITIONS";

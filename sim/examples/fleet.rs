@@ -9,9 +9,9 @@ use std::error::Error;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
-use sordino_sim::model::{Options, federated};
-use sordino_sim::progress::{Progress, Stage, Step};
-use sordino_sim::scenario::Shipped;
+use sordino_engine::{Options, federated};
+use sordino_experiment::progress::{Progress, Stage, Step};
+use sordino_experiment::scenario::Shipped;
 
 /// Sizes of the table.
 const SIZES: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];

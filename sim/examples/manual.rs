@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Command;
 use clap_complete::{Shell, generate_to};
-use sordino_sim::cli::{handover, program};
+use sordino_sim::{PROGRAMS, program};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args()
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The program, and the commands that it hands over by name.
 fn whole() -> Command {
-    handover::PROGRAMS.iter().fold(program(), |command, other| {
+    PROGRAMS.iter().fold(program(), |command, other| {
         let named =
             |name: &'static str| Command::new(name).about(format!("Carried out by {}", other.name));
         command.subcommands(other.commands.iter().copied().map(named))

@@ -9,8 +9,8 @@
 use std::error::Error;
 use std::thread;
 
-use sordino_sim::benchmark::Measured;
-use sordino_sim::study::newcomers::{Conditions, EVALUATIONS, Origin, Parties, repetitions};
+use sordino_experiment::benchmark::Measured;
+use sordino_lab::newcomers::{Conditions, EVALUATIONS, Origin, Parties, repetitions};
 
 const USAGE: &str = "newcomers TABLE CONTRIBUTORS EPSILON REPETITIONS [common] [studies|votes|noise|flat|permuted …]";
 

@@ -7,11 +7,9 @@ use std::path::Path;
 
 use sordino_core::linalg::squared_distance;
 use sordino_core::random::{Stream, laplace};
-use sordino_sim::model::Options;
-use sordino_sim::model::federated::Own;
-use sordino_sim::model::federated::custom::{Aggregator, Chooser, Custom, Ground, Message, Sight};
-use sordino_sim::scenario::Scenario;
-use sordino_sim::study::execute::{self, Place};
+use sordino_sim::{
+    Aggregator, Chooser, Custom, Ground, Message, Options, Own, Scenario, Sight, run_in,
+};
 
 const SCENARIO: &str = r#"
 name = "rumours"
@@ -111,8 +109,7 @@ pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).unwrap_or("rumours".into());
     let own = own(&[])?;
-    if let Place::Open(run) = execute::begin_or_resume(Path::new(&path), &own, None)? {
-        let record = run.execute(&own, &Options::default(), &())?;
+    if let Some(record) = run_in(Path::new(&path), &own, &Options::default(), &())? {
         println!("{}", record.table());
     }
     println!("sordino report {path}");

@@ -9,12 +9,7 @@ use std::sync::Arc;
 
 use sordino_core::digest::Digest;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
-use sordino_sim::benchmark::design::{Design, points};
-use sordino_sim::model::Options;
-use sordino_sim::model::federated::Own;
-use sordino_sim::scenario::Scenario;
-use sordino_sim::study::execute::{self, Place};
-use sordino_sim::world::{Family, Objective};
+use sordino_sim::{Design, Family, Objective, Options, Own, Scenario, points, run_in};
 
 const SCENARIO: &str = r#"
 name = "ovens"
@@ -77,12 +72,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ovens = Ovens(Arc::new(points(Design::Sobol, 400, 2, 0)));
     let own = Own::new(Scenario::parse("ovens", SCENARIO, &[])?, Arc::new(ovens))?;
     // A folder that was interrupted goes on where it was.
-    match execute::begin_or_resume(&path, &own, None)? {
-        Place::Open(run) => {
-            let record = run.execute(&own, &Options::default(), &())?;
-            println!("{}\nsordino report {}", record.table(), path.display());
-        }
-        Place::Complete => println!("{}: complete already", path.display()),
+    match run_in(&path, &own, &Options::default(), &())? {
+        Some(record) => println!("{}\nsordino report {}", record.table(), path.display()),
+        None => println!("{}: complete already", path.display()),
     }
     Ok(())
 }

@@ -9,10 +9,7 @@ use sordino_core::kernel::StationaryKernel;
 use sordino_core::linalg::packed_len;
 use sordino_core::random::Stream;
 use sordino_core::surrogate::{ExactGp, SurrogateError, exact, joint};
-use sordino_sim::model::federated::custom::{Chooser, Custom, Sight};
-use sordino_sim::model::{Options, federated::Own};
-use sordino_sim::scenario::Scenario;
-use sordino_sim::study::execute::{self, Place};
+use sordino_sim::{Chooser, Custom, Options, Own, Scenario, Sight, run_in};
 
 const SCENARIO: &str = r#"
 name = "sampler"
@@ -89,8 +86,7 @@ pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).unwrap_or("sampler".into());
     let own = own(&[])?;
-    if let Place::Open(run) = execute::begin_or_resume(Path::new(&path), &own, None)? {
-        let record = run.execute(&own, &Options::default(), &())?;
+    if let Some(record) = run_in(Path::new(&path), &own, &Options::default(), &())? {
         println!("{}", record.table());
     }
     println!("sordino report {path}");

@@ -13,10 +13,10 @@ use rustix::time::{ClockId, clock_gettime};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::lockstep;
-use sordino_sim::scenario::{Scenario, Shipped, method};
-use sordino_sim::world;
+use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_engine::federated::lockstep;
+use sordino_experiment::scenario::{Scenario, Shipped, method};
+use sordino_experiment::world;
 
 /// Number of repetitions, of which the shortest counts.
 const REPETITIONS: usize = 5;

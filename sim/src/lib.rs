@@ -1,32 +1,36 @@
 //! # sordino-sim
 //!
-//! The simulator of sordino, and its command-line program.
+//! The simulator of sordino: its command-line program, and what a program of your own needs to run
+//! scenarios, over functions and with methods of your own.
 //!
-//! | module | what it holds |
+//! | to … | names |
 //! |---|---|
-//! | [`cli`] | arguments in, exit code out |
+//! | read a scenario, a shipped one or your own TOML | [`Shipped`], [`Scenario`], [`parse`] |
+//! | bring functions | [`Family`], [`Objective`]; [`Oracle`] for values alone; candidates by [`points`] |
+//! | bring methods | [`Custom`] of a [`Chooser`] and an [`Aggregator`], which see [`Sight`], [`Ground`], [`Message`] |
+//! | join both with a scenario | [`Own`] |
+//! | execute in a folder, and go on after an interruption | [`run_in`], with [`Options`] and [`Progress`] |
+//! | have the numbers alone | [`Own::results`], [`MethodRun`] |
+//! | be the program | [`main`], [`program`] |
 //!
-//! All else stands in packages of its own and is named here again, lowest first:
-//!
-//! | package | modules | what they hold |
-//! |---|---|---|
-//! | `sordino-experiment` | [`text`], [`mod@pool`], [`benchmark`], [`files`], [`scenario`], [`world`], [`progress`], [`journal`], [`record`], [`metrics`], [`student`], [`command_line`] | what is to be run, and what a run leaves |
-//! | `sordino-report` | [`report`], [`paired`] | a function of records: folder, page, figures, tables |
-//! | `sordino-engine` | [`model`] | the four trust models: each runs core's parties in a world and leaves a record |
-//! | `sordino-lab`, `sordino-papers` | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
+//! `examples/own_objective.rs`, `own_method.rs` and `own_posterior.rs` are whole programs. These
+//! are all the names that are meant for others. The packages beneath, `sordino-experiment`,
+//! `sordino-report`, `sordino-engine`, `sordino-lab` and `sordino-papers`, are rooms of this house:
+//! their names change as it does.
 
-pub mod cli;
+mod cli;
 
-pub use sordino_engine as model;
-pub use sordino_experiment::{
-    benchmark, command_line, files, journal, metrics, pool, progress, record, scenario, student,
-    text, world,
+pub use cli::handover::{PROGRAMS, Program};
+pub use cli::{main, program};
+pub use sordino_engine::federated::Own;
+pub use sordino_engine::federated::custom::{
+    Aggregator, Chooser, Custom, CustomError, Ground, Message, Sight,
 };
-pub use sordino_report as report;
-pub use sordino_report::paired;
-
-/// Studies: many runs and a judgement.
-pub mod study {
-    pub use sordino_lab::{command, compare, driver, execute, newcomers, parts, sweep, work};
-    pub use sordino_papers::{audit, reproduce};
-}
+pub use sordino_engine::{DriverKind, Model, ModelError, Options, parse};
+pub use sordino_experiment::benchmark::design::{Design, points};
+pub use sordino_experiment::progress::{Progress, Stage, Step};
+pub use sordino_experiment::record::{MethodRun, Record, Summary};
+pub use sordino_experiment::scenario::{Scenario, ScenarioError, Shipped};
+pub use sordino_experiment::world::oracle::Oracle;
+pub use sordino_experiment::world::{Family, Objective, ObjectiveError};
+pub use sordino_lab::execute::{ExecuteError, run_in};

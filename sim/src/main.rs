@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    sordino_sim::cli::main(std::env::args_os())
+    sordino_sim::main(std::env::args_os())
 }

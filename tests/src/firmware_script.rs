@@ -8,16 +8,16 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
-use sordino_sim::model::Options;
-use sordino_sim::model::federated;
-use sordino_sim::model::federated::blocks::Piece;
-use sordino_sim::model::federated::collective::{AgentGroup, Order};
-use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::run::Federated;
-use sordino_sim::model::federated::shard::Shard;
-use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
-use sordino_sim::world;
+use sordino_engine::Options;
+use sordino_engine::federated;
+use sordino_engine::federated::blocks::Piece;
+use sordino_engine::federated::collective::{AgentGroup, Order};
+use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_engine::federated::run::Federated;
+use sordino_engine::federated::shard::Shard;
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::{ObjectiveConfig, Scenario, Shipped};
+use sordino_experiment::world;
 
 /// The agent that is taken out.
 pub const AGENT: u32 = 0;

@@ -36,7 +36,7 @@ pub fn reference(folder: &Path, scenario: &[&str]) -> BTreeMap<PathBuf, Vec<u8>>
         .chain(scenario)
         .chain(&["--out"])
         .map(OsString::from);
-    let code = sordino_sim::cli::main(line.chain([out.clone().into_os_string()]));
+    let code = sordino_sim::main(line.chain([out.clone().into_os_string()]));
     assert_eq!(
         format!("{code:?}"),
         format!("{:?}", std::process::ExitCode::SUCCESS)

@@ -14,7 +14,7 @@ use crate::text::is_unseen;
 /// The most releases a file is made of.
 pub const RELEASES_MAX: usize = 64;
 /// The most contributors.
-pub const CONTRIBUTORS_MAX: u32 = 1 << 24;
+pub(crate) const CONTRIBUTORS_MAX: u32 = 1 << 24;
 /// A self-test beyond this is written as this: it says no more.
 pub const SELF_TEST_MAX: f64 = 1e6;
 /// The longest of the free texts, in bytes.

@@ -145,7 +145,7 @@ impl From<ContextError> for PublishError {
 /// Checks what is to be published by so many contributors, before anything is computed.
 ///
 /// **Errors**: [`PriorFileError`] naming the first number or text that is not admissible.
-pub fn check_publication(
+pub(crate) fn check_publication(
     publication: &Publication,
     contributors: usize,
 ) -> Result<(), PriorFileError> {

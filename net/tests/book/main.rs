@@ -23,7 +23,7 @@ use stage::Stage;
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     if arguments.first().map(Path::new).and_then(Path::file_name) == Some(OsStr::new("sordino")) {
-        return sordino_sim::cli::main(arguments);
+        return sordino_sim::main(arguments);
     }
     let wanted: Vec<String> = arguments
         .iter()

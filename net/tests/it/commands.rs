@@ -105,7 +105,7 @@ fn refused(words: &[String]) -> Option<String> {
     let program = if is_theirs {
         federation
     } else {
-        sordino_sim::cli::program()
+        sordino_sim::program()
     };
     let error = program.try_get_matches_from(words).err()?;
     (error.exit_code() != 0).then(|| format!("{}: {error}", words.join(" ")))

@@ -1,10 +1,10 @@
 //! What was measured as a table in Markdown and as a figure.
 
-use sordino_sim::metrics::Paired;
-use sordino_sim::report::figure::compose;
-use sordino_sim::report::svg::{Chart, Curve, Point, Points, Ruler, Scale};
-use sordino_sim::report::table::or_dash;
-use sordino_sim::text::{significant, significant_up};
+use sordino_experiment::metrics::Paired;
+use sordino_experiment::text::{significant, significant_up};
+use sordino_report::figure::compose;
+use sordino_report::svg::{Chart, Curve, Point, Points, Ruler, Scale};
+use sordino_report::table::or_dash;
 
 use super::run::Found;
 

@@ -86,6 +86,23 @@ pub(crate) fn begin_in(
     }))
 }
 
+/// Executes a scenario in the folder at `path`, with its page: a new folder, or one that was
+/// interrupted, which goes on. `None` if the folder is complete already. The files that the
+/// scenario reads are those of `options.data`, the journal is the folder's own.
+///
+/// **Errors**: as [`begin_or_resume`] and [`OpenRun::execute`].
+pub fn run_in(
+    path: &Path,
+    model: &dyn Model,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Option<Record>, ExecuteError> {
+    match begin_or_resume(path, model, options.data.as_deref())? {
+        Place::Open(run) => run.execute(model, options, progress).map(Some),
+        Place::Complete => Ok(None),
+    }
+}
+
 impl OpenRun {
     /// The folder with a journal of one's own, as a merge gathers it.
     pub fn new(folder: RunFolder, journal: Journal) -> Self {

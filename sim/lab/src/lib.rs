@@ -11,6 +11,7 @@
 //! | [`work`] | what is to be done of a run or a sweep: units, jobs, and whose they are |
 //! | [`parts`] | one execution by several processes, put together |
 //! | [`driver`] | does it on all cores: a sweep, or a part of anything |
+//! | [`privacy`] | what releases cost, by every accountant |
 //! | [`command`] | `sordino run`: arguments in, a table and a folder out |
 //!
 //! [`sordino-sim`]: https://docs.rs/sordino-sim
@@ -23,5 +24,6 @@ pub mod driver;
 pub mod execute;
 pub mod newcomers;
 pub mod parts;
+pub mod privacy;
 pub mod sweep;
 pub mod work;

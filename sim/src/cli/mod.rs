@@ -11,12 +11,12 @@
 //! | `report` | `sordino report` |
 //! | `unfinished` | what it says about a folder that is not complete |
 //! | `prior` | `sordino prior`: files of what others learned |
-//! | [`privacy`] | `sordino privacy` |
+//! | `privacy` | `sordino privacy` |
 //! | `audit` | `sordino audit` |
 //! | `reproduce` | `sordino reproduce` |
 //! | `optimize` | `sordino optimize` |
 //! | `tune` | `sordino tune` |
-//! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
+//! | `handover` | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
 //! | `ledger` | the ledger of commands that release something |
 //! | `charges` | `sordino ledger`: what such a ledger holds |
 //!
@@ -34,13 +34,13 @@ mod audit;
 mod charges;
 mod compare;
 mod export;
-pub mod handover;
+mod handover;
 mod ledger;
 mod list;
 mod merge;
 mod optimize;
 mod prior;
-pub mod privacy;
+mod privacy;
 mod report;
 mod reproduce;
 mod scenario;

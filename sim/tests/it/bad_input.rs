@@ -114,7 +114,7 @@ fn users_and_learners() {
         let message = refused(&folder, &["ldp-se", "--set", setting]);
         assert!(message.contains(needed), "{what}: {message}");
     }
-    let text = sordino_sim::scenario::Shipped::find("ldp-stocks")
+    let text = sordino_experiment::scenario::Shipped::find("ldp-stocks")
         .unwrap()
         .text;
     for key in ["norm_bound", "noise_bound"] {

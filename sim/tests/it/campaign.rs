@@ -6,19 +6,19 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use sordino_core::random::RunSeed;
+use sordino_engine::federated::named::Named;
+use sordino_engine::federated::{self, DriverError};
+use sordino_engine::{DriverKind, Options};
+use sordino_experiment::journal::Journal;
+use sordino_experiment::record::{MethodRun, Source};
+use sordino_experiment::scenario::Scenario;
+use sordino_experiment::world::gp_sample::grid;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::guide::Guide;
 use sordino_host::prior::publish::{Prepared, Publication, Study};
 use sordino_host::server::SimulatedSources;
 use sordino_host::space::{Goal, Space};
-use sordino_sim::journal::Journal;
-use sordino_sim::model::federated::named::Named;
-use sordino_sim::model::federated::{self, DriverError};
-use sordino_sim::model::{DriverKind, Options};
-use sordino_sim::record::{MethodRun, Source};
-use sordino_sim::scenario::Scenario;
-use sordino_sim::world::gp_sample::grid;
 
 use crate::util::{SMALL, StopAfter, charges, done, json, printed, refused, scratch, small, with};
 

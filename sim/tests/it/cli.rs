@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use sordino_sim::record::Summary;
+use sordino_experiment::record::Summary;
 
 use crate::util::{done, files, json, printed, refused, scratch, sordino, text, with};
 
@@ -397,7 +397,7 @@ fn list_names_every_scenario_below_its_trust_model() {
             );
         }
     }
-    assert_eq!(found.len(), sordino_sim::scenario::SHIPPED.len());
+    assert_eq!(found.len(), sordino_experiment::scenario::SHIPPED.len());
 }
 
 #[test]

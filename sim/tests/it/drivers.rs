@@ -4,9 +4,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
-use sordino_sim::model::{DriverKind, Options, federated};
-use sordino_sim::record::{MethodRun, is_report_round};
-use sordino_sim::scenario::{Scenario, method};
+use sordino_engine::{DriverKind, Options, federated};
+use sordino_experiment::record::{MethodRun, is_report_round};
+use sordino_experiment::scenario::{Scenario, method};
 
 use crate::util::small;
 
@@ -280,7 +280,7 @@ fn faulty(all: &[&str], methods: &[&str]) {
     let calm = run(&calm, &options(DriverKind::Lockstep, 1, 1));
     let reference = run(&faulty, &options(DriverKind::Lockstep, 1, 1));
     assert_eq!(run(&faulty, &options(DriverKind::Tokio, 2, 3)), reference);
-    let mut seen = sordino_sim::world::fault::FaultCounts::default();
+    let mut seen = sordino_experiment::world::fault::FaultCounts::default();
     for (calm, faulty) in calm.iter().zip(&reference) {
         assert_eq!(
             (faulty.releases, faulty.regret.len()),

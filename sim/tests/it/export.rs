@@ -8,8 +8,8 @@ use sordino_core::federated::{
 use sordino_core::federated::{Input, Output, Public};
 use sordino_core::random::RunSeed;
 use sordino_core::wire::prefix;
-use sordino_sim::model::federated::context::{self, MethodContext, RunContext, ScenarioContext};
-use sordino_sim::scenario::{Shipped, method};
+use sordino_engine::federated::context::{self, MethodContext, RunContext, ScenarioContext};
+use sordino_experiment::scenario::{Shipped, method};
 use std::sync::Arc;
 
 use crate::exported;
@@ -72,7 +72,7 @@ fn the_headers_of_the_example_in_c_are_what_is_exported() {
 fn an_agent_of_the_module_is_the_simulators() {
     let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
     let seed = RunSeed::new(scenario.seed, 0);
-    let functions = sordino_sim::world::load(&scenario, None)
+    let functions = sordino_experiment::world::load(&scenario, None)
         .unwrap()
         .realize(seed);
     let shared =

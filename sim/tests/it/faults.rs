@@ -1,10 +1,10 @@
 //! The scenario `faults`: the run finishes, the checkers hold, ε is what it is without faults, and
 //! regret shows the price.
 
-use sordino_sim::metrics::{Paired, Statistics, summarize};
-use sordino_sim::model::{Options, federated};
-use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::{Method, Shipped, method};
+use sordino_engine::{Options, federated};
+use sordino_experiment::metrics::{Paired, Statistics, summarize};
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::{Method, Shipped, method};
 
 fn run(settings: &[&str]) -> (Vec<MethodRun>, Statistics) {
     let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -35,13 +35,14 @@ fn faults_cost_utility_and_no_privacy() {
         );
     }
     assert!(without.iter().all(|run| run.faults.is_empty()));
-    let of = |method: Method, count: fn(&sordino_sim::world::fault::FaultCounts) -> u32| -> f64 {
-        with.iter()
-            .filter(|run| run.method == method)
-            .flat_map(|run| &run.faults)
-            .map(|f| f64::from(count(f)))
-            .sum()
-    };
+    let of =
+        |method: Method, count: fn(&sordino_experiment::world::fault::FaultCounts) -> u32| -> f64 {
+            with.iter()
+                .filter(|run| run.method == method)
+                .flat_map(|run| &run.faults)
+                .map(|f| f64::from(count(f)))
+                .sum()
+        };
     let steps = 6.0 * 30.0 * 60.0;
     let z = |count: f64, n: f64, p: f64| (count - n * p) / (n * p * (1.0 - p)).sqrt();
     let absent = of(method::TS, |faults| faults.absent);

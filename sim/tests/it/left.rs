@@ -11,15 +11,15 @@ use sordino_core::federated::prior::{
 };
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
 use sordino_core::random::RunSeed;
+use sordino_engine::federated::context::prior_factor;
+use sordino_engine::federated::prior::context::{self, PriorNumbers as Rows};
+use sordino_engine::federated::{self, DriverError};
+use sordino_engine::{DriverKind, Options};
+use sordino_experiment::journal::Journal;
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::Scenario;
+use sordino_experiment::world::gp_sample::grid;
 use sordino_host::prior::PriorFile;
-use sordino_sim::journal::Journal;
-use sordino_sim::model::federated::context::prior_factor;
-use sordino_sim::model::federated::prior::context::{self, PriorNumbers as Rows};
-use sordino_sim::model::federated::{self, DriverError};
-use sordino_sim::model::{DriverKind, Options};
-use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::Scenario;
-use sordino_sim::world::gp_sample::grid;
 
 use crate::util::{
     SMALL, StopAfter, done, files, json, printed, said, scratch, small, sordino, with,

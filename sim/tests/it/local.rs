@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::model::{self, Options};
-use sordino_sim::scenario::Shipped;
+use sordino_engine::{self, Options};
+use sordino_experiment::scenario::Shipped;
 
 use crate::util::{scratch, shipped, without};
 

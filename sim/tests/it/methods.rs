@@ -9,14 +9,14 @@ mod sampler;
 use std::num::NonZeroU32;
 
 use sordino_core::random::Stream;
-use sordino_sim::model::federated::custom::{
+use sordino_engine::federated::custom::{
     Aggregator, Chooser, Custom, CustomError, Ground, Message, Sight,
 };
-use sordino_sim::model::federated::{self, Own};
-use sordino_sim::model::{DriverKind, Model, Options};
-use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::{MethodName, Scenario};
-use sordino_sim::study::execute::{self, Place};
+use sordino_engine::federated::{self, Own};
+use sordino_engine::{DriverKind, Model, Options};
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::{MethodName, Scenario};
+use sordino_lab::execute::{self, Place};
 
 use crate::util::{StopAfter, done, files, json, printed, refused, scratch, small};
 

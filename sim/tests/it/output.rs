@@ -3,9 +3,9 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::model::{self, Options};
-use sordino_sim::record::Record;
-use sordino_sim::scenario::Shipped;
+use sordino_engine::{self, Options};
+use sordino_experiment::record::Record;
+use sordino_experiment::scenario::Shipped;
 
 use crate::util::{shipped, without};
 

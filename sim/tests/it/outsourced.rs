@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sordino_sim::journal::Journal;
-use sordino_sim::model::{self, Model, ModelError, Options};
-use sordino_sim::record::Record;
+use sordino_engine::{self, Model, ModelError, Options};
+use sordino_experiment::journal::Journal;
+use sordino_experiment::record::Record;
 
 use crate::util::{
     StopAfter, done, files, json, refused, said, scratch, settings, shipped, sordino, with, without,

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sordino_core::random::RunSeed;
-use sordino_sim::benchmark::{Design, design};
-use sordino_sim::model::federated::{self, Own};
-use sordino_sim::model::{DriverKind, Model, Options};
-use sordino_sim::scenario::{ObjectiveConfig, Scenario};
-use sordino_sim::study::execute::{self, Place};
-use sordino_sim::world::function::Functions;
-use sordino_sim::world::{Family, Objective};
+use sordino_engine::federated::{self, Own};
+use sordino_engine::{DriverKind, Model, Options};
+use sordino_experiment::benchmark::{Design, design};
+use sordino_experiment::scenario::{ObjectiveConfig, Scenario};
+use sordino_experiment::world::function::Functions;
+use sordino_experiment::world::{Family, Objective};
+use sordino_lab::execute::{self, Place};
 
 use crate::util::{done, files, json, refused, scratch, text, with};
 
@@ -417,7 +417,7 @@ fn function_and_custom() -> (Scenario, Scenario, Arc<Mine>) {
         "objective.candidates=128",
     ]
     .map(String::from);
-    let shipped = sordino_sim::scenario::Shipped::find("hartmann6")
+    let shipped = sordino_experiment::scenario::Shipped::find("hartmann6")
         .unwrap()
         .parse(&small)
         .unwrap();

@@ -260,7 +260,7 @@ fn calibrate_finds_what_is_left_out_and_meets_the_target() {
 #[test]
 fn explain_says_who_from_whom_for_every_shipped_scenario() {
     let folder = scratch("privacy-explain");
-    for shipped in sordino_sim::scenario::SHIPPED {
+    for shipped in sordino_experiment::scenario::SHIPPED {
         let said = done(&folder, &format!("privacy explain {}", shipped.name));
         for needed in [
             "Who is protected from whom",

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sordino_sim::journal::{Journal, JournalError};
-use sordino_sim::model::federated::{self, DriverError, ledger};
-use sordino_sim::model::{DriverKind, Options};
-use sordino_sim::progress::{Progress, Stage, Step};
-use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::Scenario;
+use sordino_engine::federated::{self, DriverError, ledger};
+use sordino_engine::{DriverKind, Options};
+use sordino_experiment::journal::{Journal, JournalError};
+use sordino_experiment::progress::{Progress, Stage, Step};
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::Scenario;
 
 use crate::util::{StopAfter, charges, scratch, small};
 

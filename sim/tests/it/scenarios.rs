@@ -2,8 +2,8 @@
 //! line.
 
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
-use sordino_sim::model::{self, MODELS, federated};
-use sordino_sim::scenario::{SHIPPED, Scenario, Shipped, with_tables};
+use sordino_engine::{self, MODELS, federated};
+use sordino_experiment::scenario::{SHIPPED, Scenario, Shipped, with_tables};
 
 use crate::util::{done, json, refused, scratch, text};
 

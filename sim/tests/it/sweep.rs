@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
-use sordino_sim::model::{Options, Part};
-use sordino_sim::progress::writer::ProgressWriter;
-use sordino_sim::study::driver::sweep::run;
-use sordino_sim::study::sweep::{SweepError, SweepFolder};
-use sordino_sim::study::work::Work;
+use sordino_engine::{Options, Part};
+use sordino_experiment::progress::writer::ProgressWriter;
+use sordino_lab::driver::sweep::run;
+use sordino_lab::sweep::{SweepError, SweepFolder};
+use sordino_lab::work::Work;
 
 use crate::bad_input;
 use crate::util::{SMALL, done, files, refused, scratch, sordino, text};
@@ -277,7 +277,7 @@ fn other_trust_models_are_swept_too() {
     // An index that does not say so is read as what it is.
     let mut silent = answer.clone();
     silent.as_object_mut().unwrap().remove("noise");
-    let silent: sordino_sim::study::sweep::index::Index = serde_json::from_value(silent).unwrap();
+    let silent: sordino_lab::sweep::index::Index = serde_json::from_value(silent).unwrap();
     assert_eq!(silent.noise, "simulation: not private");
     let method = &answer["entries"][1]["methods"][1];
     assert_eq!(method["measures"][0]["name"], "cumulative_regret");
@@ -562,7 +562,7 @@ fn a_column_is_a_key_that_was_swept_and_a_value_is_its_value() {
     begins("paired.csv", [&format!("{keys}first,second,"), ""]);
     // What was set to one value is a setting of the sweep.
     let index = index(&folder.join("s"));
-    let digest = sordino_sim::world::table::digest(&folder.join("t.csv")).unwrap();
+    let digest = sordino_experiment::world::table::digest(&folder.join("t.csv")).unwrap();
     assert_eq!(
         index["settings"],
         serde_json::json!([

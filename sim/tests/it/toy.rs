@@ -11,24 +11,24 @@ use std::time::{Duration, Instant};
 
 use sordino_core::digest::{Digest, Frame, combine};
 use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_sim::journal::Journal;
-use sordino_sim::metrics::Estimate;
-use sordino_sim::model::{MODELS, Model, ModelError, Options, TrustModel, jobs};
-use sordino_sim::progress::Progress;
-use sordino_sim::record::{Explanation, MethodSummary, Record, Summary};
-use sordino_sim::report::columns::Columns;
-use sordino_sim::report::page::Shown;
-use sordino_sim::report::read::RunFiles;
-use sordino_sim::report::readme::readme;
-use sordino_sim::report::results::Results;
-use sordino_sim::report::rows::number;
-use sordino_sim::report::view::{Panels, View};
-use sordino_sim::scenario::keys::{Key, Preset, Table};
-use sordino_sim::scenario::rule::{Rule, whole};
-use sordino_sim::scenario::{
+use sordino_engine::{MODELS, Model, ModelError, Options, TrustModel, jobs};
+use sordino_experiment::journal::Journal;
+use sordino_experiment::metrics::Estimate;
+use sordino_experiment::progress::Progress;
+use sordino_experiment::record::{Explanation, MethodSummary, Record, Summary};
+use sordino_experiment::scenario::keys::{Key, Preset, Table};
+use sordino_experiment::scenario::rule::{Rule, whole};
+use sordino_experiment::scenario::{
     self, Head, Problem, ScenarioError, Section, SectionTables, json_schema, starter,
 };
-use sordino_sim::study::execute::{self, ExecuteError, Place};
+use sordino_lab::execute::{self, ExecuteError, Place};
+use sordino_report::columns::Columns;
+use sordino_report::page::Shown;
+use sordino_report::read::RunFiles;
+use sordino_report::readme::readme;
+use sordino_report::results::Results;
+use sordino_report::rows::number;
+use sordino_report::view::{Panels, View};
 
 use crate::util::{StopAfter, files, scratch, settings, text};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use sordino_sim::world::tuning::Tuning;
-use sordino_sim::world::{landmine, winequality};
+use sordino_experiment::world::tuning::Tuning;
+use sordino_experiment::world::{landmine, winequality};
 
 #[derive(Deserialize)]
 struct Reference {

@@ -1,8 +1,8 @@
 //! Settings that no method of a scenario uses: which they are is found by trying, and told.
 
-use sordino_sim::model::Options;
-use sordino_sim::model::federated;
-use sordino_sim::scenario::{Method, MethodName, Scenario, Shipped, method};
+use sordino_engine::Options;
+use sordino_engine::federated;
+use sordino_experiment::scenario::{Method, MethodName, Scenario, Shipped, method};
 
 use crate::util::{SMALL, done, printed, scratch, settings, text, with};
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use serde_json::Value;
-use sordino_sim::model::{self, Model};
-use sordino_sim::progress::{Progress, Stage, Step};
-use sordino_sim::scenario::{Scenario, Shipped};
+use sordino_engine::{self, Model};
+use sordino_experiment::progress::{Progress, Stage, Step};
+use sordino_experiment::scenario::{Scenario, Shipped};
 
 pub use crate::tree::{files, scratch};
 

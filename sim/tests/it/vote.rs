@@ -6,11 +6,11 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use sordino_core::federated::{Draws, Encoding, Estimator};
 use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::{Event, NoiseMultiplier};
-use sordino_sim::metrics::vote_event;
-use sordino_sim::model::federated::vote::context::ballot;
-use sordino_sim::model::{DriverKind, Options, federated};
-use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::Scenario;
+use sordino_engine::federated::vote::context::ballot;
+use sordino_engine::{DriverKind, Options, federated};
+use sordino_experiment::metrics::vote_event;
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::Scenario;
 
 use crate::util::{done, json, printed, scratch, small};
 
@@ -67,7 +67,7 @@ fn both_drivers_print_one_digest_also_on_links_that_fail() {
 fn one_vote_changes_the_sum_by_at_most_its_sensitivity() {
     let scenario = small("", &METHODS);
     let config = {
-        use sordino_sim::model::federated::context;
+        use sordino_engine::federated::context;
         let vote = scenario.methods().find(|method| method.is_vote()).unwrap();
         context::config(&scenario, vote).unwrap()
     };

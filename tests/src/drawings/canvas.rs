@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sordino_sim::report::palette;
+use sordino_report::palette;
 
 /// Boxes, bands and arrows beside what the pictures of results use.
 const SHAPES: &str = ".floor{fill:#f3f5f7}.box{fill:#ffffff;stroke:#9aa1a8;stroke-width:1}\

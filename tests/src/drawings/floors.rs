@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use sordino_sim::report::advance::{fitted, width};
-use sordino_sim::report::svg::line;
+use sordino_report::advance::{fitted, width};
+use sordino_report::svg::line;
 
 use super::canvas::{picture, rectangle};
 use crate::houses::{HOUSES, House};

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use sordino_sim::report::advance::wrapped;
-use sordino_sim::report::svg::line;
+use sordino_report::advance::wrapped;
+use sordino_report::svg::line;
 
 use super::canvas::{picture, rectangle};
 

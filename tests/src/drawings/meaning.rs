@@ -3,8 +3,8 @@
 
 use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, analytic};
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_sim::report::chart::{Chart, Curve, Picture, Point, Points, Ruler, Scale};
-use sordino_sim::report::{palette, sheet::Sheet};
+use sordino_report::chart::{Chart, Curve, Picture, Point, Points, Ruler, Scale};
+use sordino_report::{palette, sheet::Sheet};
 
 /// The δ of every curve that has one.
 const DELTA: f64 = 1e-5;

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use sordino_core::digest::Frame;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
-use sordino_sim::journal::Journal;
-use sordino_sim::model::federated::{self, DriverError};
-use sordino_sim::model::{self, DriverKind, Model, Options};
-use sordino_sim::progress::{Progress, Stage, Step};
-use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::{FaultConfig, SHIPPED, Scenario, Shipped};
-use sordino_sim::study::sweep::{Plan, grid};
-use sordino_sim::world::fault::FaultPlan;
-use sordino_sim::world::landmine;
+use sordino_engine::federated::{self, DriverError};
+use sordino_engine::{self, DriverKind, Model, Options};
+use sordino_experiment::journal::Journal;
+use sordino_experiment::progress::{Progress, Stage, Step};
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::{FaultConfig, SHIPPED, Scenario, Shipped};
+use sordino_experiment::world::fault::FaultPlan;
+use sordino_experiment::world::landmine;
+use sordino_lab::sweep::{Plan, grid};
 
 use super::mutate::Form;
 use super::refusal::{Refusal, line, place, write};

@@ -8,7 +8,7 @@ use sordino_core::privacy::accountant::{
     Accountant, GaussianAccountant, PldAccountant, analytic, best_guess,
 };
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_sim::text::{MEANING, percent_at_most, significant, significant_up};
+use sordino_experiment::text::{MEANING, percent_at_most, significant, significant_up};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -170,8 +170,8 @@ fn no_text_says_what_epsilon_does_not_mean() {
 #[test]
 fn texts_say_what_epsilon_means_in_the_same_words() {
     let all: Vec<usize> = (0..MEANING.len()).collect();
-    let scenario = sordino_sim::scenario::Shipped::find("default").unwrap();
-    let explained = sordino_sim::model::parse("default", scenario.text, &[])
+    let scenario = sordino_experiment::scenario::Shipped::find("default").unwrap();
+    let explained = sordino_engine::parse("default", scenario.text, &[])
         .unwrap()
         .explain()
         .unwrap();

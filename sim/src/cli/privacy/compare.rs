@@ -10,10 +10,10 @@ use sordino_report::figure;
 use sordino_report::parts::from_zero;
 use sordino_report::svg::{Curve, Point};
 
-use super::asked::{Choice, Releases, failure};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::print;
 use sordino_experiment::progress::log;
+use sordino_lab::privacy::asked::{Choice, Releases, failure};
 
 /// `sordino privacy compare`.
 #[derive(Debug, Args)]

@@ -6,9 +6,9 @@ use sordino_core::privacy::NeighboringRelation;
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_experiment::text::{percent_at_most, significant_up};
 
-use super::asked::{Choice, Releases, failure, nonnegative};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::{Format, print, print_json};
+use sordino_lab::privacy::asked::{Choice, Releases, failure, nonnegative};
 
 /// `sordino privacy epsilon`.
 #[derive(Debug, Args)]

@@ -4,18 +4,17 @@
 //! |---|---|
 //! | `loss` | `epsilon`, `delta`: one number by one accountant |
 //! | `table` | `table`: a CSV file of parameters, three accountants beside each row |
-//! | [`calibrate`] | `calibrate`: a target gives the third parameter |
+//! | `calibrate` | `calibrate`: a target gives the third parameter |
 //! | `explain` | `explain`: who is protected from whom, in plain words |
 //! | `compare` | `compare`: ε by every accountant, as a table, and over rounds as a picture |
 //!
-//! [`asked`] holds the arguments that several of them take.
+//! [`asked`](sordino_lab::privacy::asked) holds the arguments that several of them take.
 
 use clap::{Args, Subcommand};
 
 use sordino_experiment::command_line::error::CliError;
 
-pub mod asked;
-pub mod calibrate;
+mod calibrate;
 mod compare;
 mod explain;
 mod loss;

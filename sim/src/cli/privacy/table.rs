@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_experiment::text::Lines;
 
-use super::asked::{Choice, sampled};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::print;
+use sordino_lab::privacy::asked::{Choice, sampled};
 use sordino_report::rows::csv;
 
 /// `sordino privacy table`.
