@@ -10,7 +10,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use sordino_experiment::command_line::{chosen, number};
 use sordino_engine::federated::Own;
-use sordino_engine::{self, DriverKind, Model, ModelError, Options};
+use sordino_engine::{DriverKind, Model, ModelError, Options};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::scenario::{ObjectiveConfig, SHIPPED, Scenario};
@@ -39,7 +39,7 @@ pub fn scenarios() -> Vec<&'static str> {
 #[pyfunction]
 pub fn explain(py: Python<'_>, scenario: &str, settings: Vec<String>) -> PyResult<String> {
     let (source, text) = scenario_text(scenario)?;
-    let model = model::parse(&source, &text, &settings).map_err(error::ended)?;
+    let model = sordino_engine::parse(&source, &text, &settings).map_err(error::ended)?;
     let explanation = py.detach(|| model.explain()).map_err(error::ended)?;
     serde_json::to_string(&explanation).map_err(error::failure)
 }
@@ -78,7 +78,7 @@ fn model(
     };
     let Some(function) = function else {
         if customs.is_empty() {
-            return model::parse(&source, &text, &all).map_err(refused);
+            return sordino_engine::parse(&source, &text, &all).map_err(refused);
         }
         let scenario = Scenario::parse(&source, &text, &all).map_err(refused)?;
         return Ok(Box::new(

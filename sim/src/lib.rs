@@ -20,8 +20,7 @@
 
 mod cli;
 
-pub use cli::handover::{PROGRAMS, Program};
-pub use cli::{main, program};
+pub use cli::{PROGRAMS, Program, main, program};
 pub use sordino_engine::federated::Own;
 pub use sordino_engine::federated::custom::{
     Aggregator, Chooser, Custom, CustomError, Ground, Message, Sight,

@@ -48,6 +48,7 @@ mod sweep;
 mod tune;
 mod unfinished;
 
+pub use handover::{PROGRAMS, Program};
 use sordino_experiment::command_line::begun;
 use sordino_lab::command::run;
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_engine::{self, Options};
+use sordino_engine::Options;
 use sordino_experiment::scenario::Shipped;
 
 use crate::util::{scratch, shipped, without};
@@ -96,7 +96,7 @@ fn refusals_name_the_key() {
     // B and R must be given where data are read.
     let text = Shipped::find("ldp-light-sensor").unwrap().text;
     for key in ["norm_bound", "noise_bound"] {
-        let error = model::parse("my.toml", &without(key, text), &[])
+        let error = sordino_engine::parse("my.toml", &without(key, text), &[])
             .unwrap_err()
             .to_string();
         assert!(

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_engine::{self, Options};
+use sordino_engine::Options;
 use sordino_experiment::record::Record;
 use sordino_experiment::scenario::Shipped;
 
@@ -214,7 +214,7 @@ fn refusals_name_the_key() {
     // What only the owner can know has no default.
     let text = Shipped::find("output-winequality").unwrap().text;
     for key in ["similarity", "mean", "scale"] {
-        let refused = model::parse("my.toml", &without(key, text), &[])
+        let refused = sordino_engine::parse("my.toml", &without(key, text), &[])
             .unwrap_err()
             .to_string();
         assert!(

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sordino_engine::{self, Model, ModelError, Options};
+use sordino_engine::{Model, ModelError, Options};
 use sordino_experiment::journal::Journal;
 use sordino_experiment::record::Record;
 
@@ -14,7 +14,7 @@ use crate::util::{
 };
 
 fn parse(text: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
-    model::parse("my.toml", text, &settings(set)).map_err(|error| error.to_string())
+    sordino_engine::parse("my.toml", text, &settings(set)).map_err(|error| error.to_string())
 }
 
 fn run(name: &str, settings: &[&str]) -> Record {

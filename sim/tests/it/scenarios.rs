@@ -2,7 +2,7 @@
 //! line.
 
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
-use sordino_engine::{self, MODELS, federated};
+use sordino_engine::{MODELS, federated};
 use sordino_experiment::scenario::{SHIPPED, Scenario, Shipped, with_tables};
 
 use crate::util::{done, json, refused, scratch, text};
@@ -10,9 +10,9 @@ use crate::util::{done, json, refused, scratch, text};
 #[test]
 fn shipped_scenarios_read_back_from_their_resolved_form() {
     for shipped in SHIPPED {
-        let scenario = model::parse(shipped.name, shipped.text, &[]).unwrap();
+        let scenario = sordino_engine::parse(shipped.name, shipped.text, &[]).unwrap();
         assert_eq!(scenario.head().name, shipped.name);
-        let again = model::parse("resolved", &scenario.resolved(), &[]).unwrap();
+        let again = sordino_engine::parse("resolved", &scenario.resolved(), &[]).unwrap();
         assert_eq!(
             format!("{again:?}"),
             format!("{scenario:?}"),
@@ -438,7 +438,8 @@ fn init_writes_a_scenario_that_runs() {
                 .enumerate()
                 .map(|(j, line)| if i == j { key } else { line })
                 .collect();
-            model::parse(&file, &text.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
+            sordino_engine::parse(&file, &text.join("\n"), &[])
+                .unwrap_or_else(|error| panic!("{error}"));
         }
         // A table of which there may be several: as a whole, but for the key of another base.
         let is_toml = |key: &&str| key.starts_with("[[") || key.split(' ').nth(1) == Some("=");
@@ -452,7 +453,8 @@ fn init_writes_a_scenario_that_runs() {
             whole.iter().filter(|line| line.starts_with("[[")).count(),
             usize::from(end < lines.len())
         );
-        model::parse(&file, &whole.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
+        sordino_engine::parse(&file, &whole.join("\n"), &[])
+            .unwrap_or_else(|error| panic!("{error}"));
         done(
             &folder,
             &["run", &file, "--out", trust.name, "--format", "json"],
@@ -509,7 +511,7 @@ fn the_schema_has_every_key_with_its_range() {
     }
     // Every key of a resolved scenario is in the schema.
     for shipped in SHIPPED {
-        let scenario = model::parse(shipped.name, shipped.text, &[]).unwrap();
+        let scenario = sordino_engine::parse(shipped.name, shipped.text, &[]).unwrap();
         let model = models
             .iter()
             .find(|model| model["title"] == scenario.head().trust.as_str())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use serde_json::Value;
-use sordino_engine::{self, Model};
+use sordino_engine::Model;
 use sordino_experiment::progress::{Progress, Stage, Step};
 use sordino_experiment::scenario::{Scenario, Shipped};
 
@@ -103,7 +103,8 @@ pub fn small(tables: &str, set: &[&str]) -> Scenario {
 /// A shipped scenario of any trust model, or why it is refused.
 pub fn shipped(name: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
     let shipped = Shipped::find(name).unwrap();
-    model::parse(shipped.name, shipped.text, &settings(set)).map_err(|error| error.to_string())
+    sordino_engine::parse(shipped.name, shipped.text, &settings(set))
+        .map_err(|error| error.to_string())
 }
 
 /// A scenario without the lines that begin with a key.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sordino_core::digest::Frame;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_engine::federated::{self, DriverError};
-use sordino_engine::{self, DriverKind, Model, Options};
+use sordino_engine::{DriverKind, Model, Options};
 use sordino_experiment::journal::Journal;
 use sordino_experiment::progress::{Progress, Stage, Step};
 use sordino_experiment::record::MethodRun;
@@ -157,7 +157,7 @@ pub fn tidy_up() {
 }
 
 fn scenario(bytes: &[u8]) -> Result<(), Refusal> {
-    let read = model::parse("edited", &text(bytes), &[]).map_err(line)?;
+    let read = sordino_engine::parse("edited", &text(bytes), &[]).map_err(line)?;
     if !read
         .explain()
         .is_ok_and(|explanation| !explanation.protected.is_empty())
@@ -167,7 +167,7 @@ fn scenario(bytes: &[u8]) -> Result<(), Refusal> {
         ));
     }
     let once = read.resolved();
-    match model::parse("resolved", &once, &[]) {
+    match sordino_engine::parse("resolved", &once, &[]) {
         Ok(again) if again.resolved() == once => Ok(()),
         Ok(again) => Err(Refusal::Broken(format!(
             "reads back as another:\n{once}\n{}",
@@ -238,7 +238,9 @@ fn mine_fields() -> String {
 
 fn small(name: &str, settings: &[&str]) -> Box<dyn Model> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    match Shipped::find(name).map(|shipped| model::parse(shipped.name, shipped.text, &settings)) {
+    match Shipped::find(name)
+        .map(|shipped| sordino_engine::parse(shipped.name, shipped.text, &settings))
+    {
         Some(Ok(scenario)) => scenario,
         other => panic!("{name}: {other:?}"),
     }
