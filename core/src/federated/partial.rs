@@ -40,7 +40,7 @@ pub struct Opening {
 /// the share of its own agents ([`Share::part`]) and no more; devices get none.
 ///
 /// **Example**: that of [`super::Collector`].
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub struct Share<F> {
     pub(super) opening: Opening,
     pub(super) first: u32,

@@ -71,6 +71,13 @@ impl From<AccountantError> for CalibrateError {
     }
 }
 
+/// The least noise multiplier that a search returns; less may meet a large ε.
+pub const MULTIPLIER_MIN: f64 = 0.05;
+/// The largest noise multiplier that a search returns.
+pub const MULTIPLIER_MAX: f64 = 1e6;
+/// The least sampling probability that a search returns.
+pub const PROBABILITY_MIN: f64 = 1e-9;
+
 /// A target to meet.
 ///
 /// ```
@@ -138,8 +145,8 @@ impl Target {
     }
 }
 
-/// The smallest noise multiplier in [0.05, 10⁶] for `rounds` Poisson-sampled Gaussian releases; the
-/// value returned meets the target, one 1e-6 smaller does not (or is 0.05).
+/// The smallest noise multiplier in [[`MULTIPLIER_MIN`], [`MULTIPLIER_MAX`]] for `rounds` Poisson-sampled Gaussian releases; the
+/// value returned meets the target, one 1e-6 smaller does not (or is the least).
 ///
 /// **Cost**: about 40 evaluations of the accountant.
 pub fn noise_multiplier(
@@ -149,14 +156,14 @@ pub fn noise_multiplier(
 ) -> Result<f64, CalibrateError> {
     let q = sampling_probability.value();
     let epsilon = |z: f64| target.epsilon_of(&Event::sampled(q, z), rounds);
-    let low = 0.05;
+    let low = MULTIPLIER_MIN;
     let mut high = 1.0;
     if epsilon(low)? <= target.epsilon {
         return Ok(low);
     }
     while epsilon(high)? > target.epsilon {
         high *= 2.0;
-        if high > 1e6 {
+        if high > MULTIPLIER_MAX {
             return Err(CalibrateError::Unattainable {
                 at: high,
                 epsilon: epsilon(high)?,
@@ -202,7 +209,7 @@ pub fn sampling_probability(
     if epsilon(1.0)? <= target.epsilon {
         return Ok(SamplingProbability::ONE);
     }
-    let least = 1e-9;
+    let least = PROBABILITY_MIN;
     if epsilon(least)? > target.epsilon {
         return Err(CalibrateError::Unattainable {
             at: least,

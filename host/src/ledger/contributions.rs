@@ -14,8 +14,10 @@
 //!
 //! **How it adds up.** Gaussians on everybody by Σ1/z², exactly; as soon as one event is sampled,
 //! all by Rényi divergences. δ is the smallest that any of these federations announced. Multipliers
-//! of the second federation may depend on what the first released: both counts hold for that, as
-//! filters (Smith, Thakurta 2022, theorem 1; Feldman, Zrnic 2021, theorem 4.3).
+//! of the second federation may depend on what the first released where all are Gaussians: Σ1/z² is
+//! a filter (Smith, Thakurta 2022, theorem 1). The Rényi sum is read at its best order, which is no
+//! filter: it holds where the second federation's events were not chosen from the first's releases.
+//! (One order named ahead would be one: Feldman, Zrnic 2021, theorem 4.3.)
 //!
 //! **Data without a name.** All federations that are joined without a name, under one `place`,
 //! count as if they got the same data, and agents of one federation as if theirs were different,

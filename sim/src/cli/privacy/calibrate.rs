@@ -1,6 +1,7 @@
 //! `sordino privacy calibrate`: a target (ε, δ) and two of three parameters give the third.
 
 use clap::Args;
+use sordino_core::privacy::calibrate::MULTIPLIER_MIN;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::{Format, print, print_json};
 use sordino_experiment::text::significant_up;
@@ -33,6 +34,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     } = answer;
     // Every digit: a rounded one might miss the target.
     let line = match answer.found {
+        "noise_multiplier" if z <= MULTIPLIER_MIN => {
+            format!("noise multiplier {z}, the least that is searched")
+        }
         "noise_multiplier" => format!("noise multiplier {z}, the smallest"),
         "rounds" => format!("rounds {rounds}, the most"),
         _ => format!("sampling probability {q}, the largest"),

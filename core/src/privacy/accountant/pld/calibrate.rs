@@ -2,9 +2,11 @@
 //! target by its word.
 //!
 //! The Rényi accountant's answer ([`crate::privacy::calibrate`]) is the start: it is a bound too,
-//! so it meets the target already. The search goes from there towards less noise, more rounds or
-//! more agents, and the end that was *seen* to meet the target is returned: [`noise_multiplier`]
-//! the smallest and [`sampling_probability`] the largest, both 1e-4 fine; [`rounds`] the most.
+//! so it meets the target already. Where no order of it meets the target (a δ far below ε), the
+//! search starts at what the same releases need if everybody is in each, which is exact, or at the
+//! least sampling probability. It goes from there towards less noise, more rounds or more agents,
+//! and the end that was *seen* to meet the target is returned: [`noise_multiplier`] the smallest
+//! and [`sampling_probability`] the largest, both 1e-4 fine; [`rounds`] the most.
 //!
 //! **Cost**: 20 to 40 evaluations of the accountant.
 //!
@@ -21,7 +23,11 @@
 
 #![cfg(feature = "alloc")]
 
-use crate::privacy::calibrate::{self, CalibrateError, Target};
+use crate::math::Scalar;
+use crate::privacy::accountant::analytic;
+use crate::privacy::calibrate::{
+    self, CalibrateError, MULTIPLIER_MAX, MULTIPLIER_MIN, PROBABILITY_MIN, Target,
+};
 use crate::privacy::{Event, SamplingProbability};
 
 use super::Options;
@@ -35,7 +41,7 @@ fn fits(event: &Event, rounds: u32, target: &Target) -> bool {
     loss.is_ok_and(|loss| loss.epsilon <= target.epsilon())
 }
 
-/// The smallest noise multiplier, at least 0.05.
+/// The smallest noise multiplier, at least [`MULTIPLIER_MIN`].
 ///
 /// **Errors**: as [`calibrate::noise_multiplier`].
 pub fn noise_multiplier(
@@ -44,10 +50,22 @@ pub fn noise_multiplier(
     rounds: u32,
 ) -> Result<f64, CalibrateError> {
     let enough = |z: f64| fits(&Event::sampled(q.value(), z), rounds, target);
-    let mut high = calibrate::noise_multiplier(target, q, rounds)?;
+    let mut high = match calibrate::noise_multiplier(target, q, rounds) {
+        Err(missed @ CalibrateError::Unattainable { .. }) => {
+            // T releases on everybody are one of multiplier z/√T; a sample only costs less.
+            let everybody = analytic::noise_multiplier(target.epsilon(), target.delta())?
+                * Scalar::sqrt(f64::from(rounds))
+                * (1.0 + FINE);
+            if !(everybody <= MULTIPLIER_MAX && enough(everybody)) {
+                return Err(missed);
+            }
+            everybody
+        }
+        found => found?,
+    };
     let mut low = high;
-    while low > 0.05 {
-        low = (0.8 * low).max(0.05);
+    while low > MULTIPLIER_MIN {
+        low = (0.8 * low).max(MULTIPLIER_MIN);
         if !enough(low) {
             break;
         }
@@ -102,7 +120,15 @@ pub fn sampling_probability(
 ) -> Result<SamplingProbability, CalibrateError> {
     // Probabilities are rounded up to their grid first: what is judged is what is returned.
     let enough = |q: SamplingProbability| fits(&Event::sampled(q.value(), z), rounds, target);
-    let mut best = calibrate::sampling_probability(target, z, rounds)?;
+    let mut best = match calibrate::sampling_probability(target, z, rounds) {
+        Err(missed @ CalibrateError::Unattainable { .. }) => {
+            SamplingProbability::new(PROBABILITY_MIN)
+                .ok()
+                .filter(|least| enough(*least))
+                .ok_or(missed)?
+        }
+        found => found?,
+    };
     let mut low = best.value();
     let mut high = best.value();
     while high < 1.0 {
@@ -143,5 +169,25 @@ mod tests {
         assert!(
             (largest / 0.25 - 1.0).abs() < 1e-3 && fits(&Event::sampled(largest, z), 40, &target)
         );
+    }
+
+    /// At a δ far below ε no order of Rényi's meets the target, and exact losses do.
+    #[test]
+    fn a_target_that_renyi_cannot_meet_is_met() {
+        let target = Target::new(0.01, 1e-12).unwrap();
+        let everybody = SamplingProbability::ONE;
+        assert!(calibrate::noise_multiplier(&target, everybody, 1).is_err());
+        let exact = analytic::noise_multiplier(0.01, 1e-12).unwrap();
+        let z = noise_multiplier(&target, everybody, 1).unwrap();
+        assert!((z / exact - 1.0).abs() < 3e-4, "{z} in place of {exact}");
+        let half = SamplingProbability::new(0.5).unwrap();
+        let sampled = noise_multiplier(&target, half, 4).unwrap();
+        assert!(sampled < 2.0 * exact * 0.6 && fits(&Event::sampled(0.5, sampled), 4, &target));
+        assert!(calibrate::sampling_probability(&target, sampled, 4).is_err());
+        let q = sampling_probability(&target, sampled, 4).unwrap().value();
+        assert!((q / 0.5 - 1.0).abs() < 1e-3, "{q}");
+        // Beyond the range of multipliers nothing is promised.
+        let missed = noise_multiplier(&Target::new(1e-9, 1e-12).unwrap(), everybody, 1);
+        assert!(matches!(missed, Err(CalibrateError::Unattainable { .. })));
     }
 }
