@@ -34,11 +34,20 @@ const PACKAGES: [&str; 16] = [
 /// limit of its own.
 const DOCTESTS: Duration = Duration::from_secs(1200);
 
-/// Unit and integration tests, then the doctests of the same packages as a step of their own.
-fn tests(report: &mut Report, name: &str, words: &[&str]) {
+/// How many tests of one program run at a time, for cargo's harness.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// Unit and integration tests, `threads` of them for each processor at a time, then the doctests of
+/// the same packages as a step of their own. Many tests wait for programs and clocks.
+fn tests(report: &mut Report, name: &str, threads: usize, words: &[&str]) {
     let all = |kind: &str| cargo(&[&["test", "--no-fail-fast", kind], words].concat());
     report.step(name, || {
-        process::run(&mut all("--tests")).map(|output| count_tests(&output))
+        let mut command = all("--tests");
+        if std::env::var_os(TEST_THREADS).is_none() {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            command.env(TEST_THREADS, (threads * processors).to_string());
+        }
+        process::run(&mut command).map(|output| count_tests(&output))
     });
     report.step(&format!("{name}: doctests"), || {
         process::run_within(DOCTESTS, &all("--doc")).map(|output| count_tests(&output))
@@ -124,7 +133,7 @@ pub fn run(report: &mut Report) {
     report.step("documentation", documentation);
     habits::names(report, false);
     habits::run(report);
-    tests(report, "host tests", &[]);
+    tests(report, "host tests", 2, &[]);
     report.step("examples", habits::examples);
     // Servers and agents on loopback, killed and lied to; a head and two workers, killed, resumed,
     // joined late; figures as PDF and PNG. Packages of their own, because nobody else needs their
@@ -139,10 +148,16 @@ pub fn run(report: &mut Report) {
         "-p",
         "sordino-figures",
     ];
-    tests(report, "real federations, a cluster, PDF and PNG", &apart);
+    tests(
+        report,
+        "real federations, a cluster, PDF and PNG",
+        3,
+        &apart,
+    );
     tests(
         report,
         "core alone",
+        1,
         &[
             "-p",
             "sordino-core",
@@ -153,6 +168,7 @@ pub fn run(report: &mut Report) {
     tests(
         report,
         "core alone, for hosts",
+        1,
         &["-p", "sordino-core", "--features", "dispatch"],
     );
     report.step("developer tools", || {
