@@ -3,12 +3,15 @@
 //! Core's optimizer works on a box, whose coordinates an [`Encoding`] makes of a point. Where all
 //! axes are real and searched, the question is the optimizer's. Elsewhere it is the best of a list
 //! of points that can be asked: of the candidates, or of [`POOL`] points that fill the space and of
-//! those around the best of them. Parameters that are given keep their value in all of them.
+//! those around the best of them. Parameters that are given keep their value in all of them. Where
+//! the best of all promises next to nothing, every second question is asked [elsewhere](IDLE).
 
 use std::sync::Arc;
 
+use sordino_core::acquisition::log_expected_improvement;
 use sordino_core::domain::BoxDomain;
 use sordino_core::domain::sobol::coordinate;
+use sordino_core::math::Scalar;
 use sordino_core::optimizer::{self, CANDIDATES_MAX, Optimizer, OptimizerError, Settings};
 use sordino_core::prior::own_model_from;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
@@ -26,6 +29,11 @@ const POOL: u32 = 1024;
 const AROUND: u32 = 128;
 /// The distances, as a share of each side.
 const DISTANCES: [f64; 5] = [0.2, 0.06, 0.02, 0.006, 0.002];
+
+/// A question is idle if its expected improvement is less than this part of the standard deviation
+/// of the values: near the best point of a small noise there is always a little to gain, and a
+/// search that takes it stays there.
+const IDLE: f64 = 0.03;
 
 /// The optimizer of a search.
 type Inner = Optimizer<f64, Vec<f64>>;
@@ -219,12 +227,24 @@ impl Engine {
             ]);
         }
         let mut optimizer = self.optimizer.clone();
+        // The next question begins with it: what is believed is what is asked by. A fit that fails
+        // leaves the parameters.
+        while optimizer.fit_is_due() && optimizer.fit().is_ok() {}
+        Ok(self.moments(&mut optimizer, points)?)
+    }
+
+    /// What a model believes at these points.
+    fn moments(
+        &self,
+        believer: &mut Inner,
+        points: &[Vec<f64>],
+    ) -> Result<Vec<Estimate>, OptimizerError> {
         let units: Vec<f64> = points
             .iter()
             .flat_map(|numbers| self.unit(numbers))
             .collect();
         let mut found = vec![(0.0, 0.0); points.len()];
-        optimizer.predict_all(&units, &mut found)?;
+        believer.predict_all(&units, &mut found)?;
         Ok(found
             .into_iter()
             .map(|(mean, std)| Estimate { mean, std })
@@ -330,35 +350,104 @@ impl Engine {
             let first = (number..)
                 .take(1000)
                 .map(|index| self.filling(index, given))
-                .find(|numbers| {
-                    let told = self.told.iter().map(|(told, _)| told);
-                    !told
-                        .chain(pending)
-                        .chain(failed)
-                        .any(|known| known == numbers)
-                });
+                .find(|numbers| self.is_new(numbers, pending, failed));
             return Ok(first.unwrap_or_else(|| self.filling(number, given)));
-        }
-        if self
-            .space
-            .axes()
-            .iter()
-            .all(|axis| axis.count().is_none() && !axis.context)
-        {
-            let unit = believer.suggest()?;
-            return Ok(unit
-                .iter()
-                .enumerate()
-                .map(|(axis, u)| self.space.from_unit(axis, *u).unwrap_or(0.0))
-                .collect());
         }
         let pool: Vec<Vec<f64>> = (0..POOL)
             .map(|index| self.filling(number + index, given))
             .collect();
-        let best = self.best_among(&mut believer, &pool)?;
-        self.refined(best, number, |points| {
-            Ok(self.best_among(&mut believer, points)?)
-        })
+        let is_box = self
+            .space
+            .axes()
+            .iter()
+            .all(|axis| axis.count().is_none() && !axis.context);
+        let best = if is_box {
+            let unit = believer.suggest()?;
+            unit.iter()
+                .enumerate()
+                .map(|(axis, u)| self.space.from_unit(axis, *u).unwrap_or(0.0))
+                .collect()
+        } else {
+            let best = self.best_among(&mut believer, &pool)?;
+            self.refined(best, number, |points| {
+                Ok(self.best_among(&mut believer, points)?)
+            })?
+        };
+        // Every second time, so that what is found is made precise, too.
+        let elsewhere = if number.is_multiple_of(2) {
+            self.elsewhere(&mut believer, &best, &pool, (given, pending, failed))?
+        } else {
+            None
+        };
+        Ok(elsewhere.unwrap_or(best))
+    }
+
+    /// Where to look if the best question is idle ([`IDLE`]): the point of the pool with the
+    /// largest expected improvement where the least known of them is as uncertain as the values
+    /// are apart.
+    fn elsewhere(
+        &self,
+        believer: &mut Inner,
+        best: &[f64],
+        pool: &[Vec<f64>],
+        (given, pending, failed): (&[Option<f64>], &[Vec<f64>], &[Vec<f64>]),
+    ) -> Result<Option<Vec<f64>>, OptimizerError> {
+        let apart = self.deviation();
+        let known: Vec<Vec<f64>> = self
+            .told
+            .iter()
+            .map(|(numbers, _)| {
+                let here = numbers.iter().zip(given);
+                here.map(|(number, given)| given.unwrap_or(*number))
+                    .collect()
+            })
+            .collect();
+        let means = self.moments(believer, &known)?.into_iter();
+        let incumbent = means
+            .map(|estimate| estimate.mean)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let gain =
+            |mean: f64, std: f64| log_expected_improvement::value(mean, std * std, incumbent);
+        let promised = self.moments(believer, &[best.to_vec()])?;
+        if !promised
+            .iter()
+            .all(|at| gain(at.mean, at.std) < Scalar::ln(IDLE * apart))
+        {
+            return Ok(None);
+        }
+        let believed = self.moments(believer, pool)?;
+        let widest = believed.iter().map(|at| at.std).fold(0.0, f64::max);
+        if widest == 0.0 {
+            return Ok(None);
+        }
+        let promise = |at: &Estimate| gain(at.mean, at.std * apart / widest);
+        let chosen = pool
+            .iter()
+            .zip(&believed)
+            .filter(|(point, _)| self.is_new(point, pending, failed))
+            .max_by(|(_, a), (_, b)| promise(a).total_cmp(&promise(b)));
+        Ok(chosen.map(|(point, _)| point.clone()))
+    }
+
+    /// Whether a point is neither told nor under way, and did not fail.
+    fn is_new(&self, point: &[f64], pending: &[Vec<f64>], failed: &[Vec<f64>]) -> bool {
+        let told = self.told.iter().map(|(told, _)| told);
+        !told
+            .chain(pending)
+            .chain(failed)
+            .any(|known| known == point)
+    }
+
+    /// The standard deviation of the values told.
+    fn deviation(&self) -> f64 {
+        let count = self.told.len() as f64;
+        let mean = self
+            .told
+            .iter()
+            .map(|(_, value)| value / count)
+            .sum::<f64>();
+        let squares = self.told.iter().map(|(_, value)| (value - mean).powi(2));
+        Scalar::sqrt(squares.sum::<f64>() / count)
     }
 
     /// The best of the candidates that were not asked, or of a pool, which is the same at every
