@@ -37,7 +37,7 @@ class Optimizer:
     space: what is searched
     goal: "minimize" or "maximize"; by default that of the space's file, or else "minimize"
     seed: of the first questions, a whole number from 0
-    candidates: a list of points, if only these may be asked
+    candidates: a list or a DataFrame of points, if only these may be asked
     prior: a `Prior`, or the path of its file, to begin with what others learned of the same space; nothing is told to them
 
     Raises
@@ -59,7 +59,7 @@ class Optimizer:
             raise _native.InputError(f"goal is \"{goal}\", but the file of the space says \"{space.goal}\"")
         if not 0 <= seed < 2**63:
             raise _native.InputError(f"seed is {seed}; admissible: a whole number from 0 to 2^63 - 1")
-        listed = None if candidates is None else "[" + ", ".join(as_json(point) for point in candidates) + "]"
+        listed = None if candidates is None else "[" + ", ".join(as_points(candidates)) + "]"
         begun = loaded(prior)
         native = _native.Search(
             space._parameters, goal or space.goal or "minimize", seed, listed, begun and begun._native

@@ -134,7 +134,12 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
         } else {
             0.0
         };
-        (Scale::Linear { from }, top * 1.02, "")
+        // Values that lie close together far from zero: no more room above than below.
+        let above = match 0.1 * (top - least) {
+            room if from > 0.0 && room > 0.0 => room.min(0.02 * top),
+            _ => 0.02 * top,
+        };
+        (Scale::Linear { from }, top + above, "")
     }
 }
 
@@ -287,6 +292,19 @@ fn sentences(text: &str, width: f64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Pressures in pascal lay on the bottom line, below 2 % of an atmosphere.
+    #[test]
+    fn values_close_together_far_from_zero_fill_their_axis() {
+        let (drawn, top, _) = scale([101_325.0, 101_326.0].into_iter(), 101_327.0);
+        let Scale::Linear { from } = drawn else {
+            panic!("{drawn:?}");
+        };
+        assert!(from < 101_325.0 && top - from < 3.0, "{from} {top}");
+        // The others are as they were; one value alone has an axis, too.
+        assert_eq!(scale([1.0, 2.0].into_iter(), 3.0).1, 3.06);
+        assert_eq!(scale([2.0].into_iter(), 2.0).1, 2.04);
+    }
 
     /// Where the horizontal axes of so many panels begin, and how wide all is.
     fn axes(count: usize) -> (Vec<(f64, f64)>, f64) {

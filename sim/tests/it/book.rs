@@ -190,15 +190,18 @@ fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
             .unwrap_or_else(|_| panic!("README has no number after {before}"))
     };
     assert!(
-        (best("begun", 30) - promised("# ends near")).abs() < 0.1,
+        (best("begun", 10) - promised("# ends near")).abs() < 0.1,
         "with the file {}",
-        best("begun", 30)
+        best("begun", 10)
     );
-    assert!(
-        (best("alone", 30) - promised("# ends at")).abs() < 0.006,
-        "alone {}",
-        best("alone", 30)
-    );
+    let alone = [(10, "--out alone  #"), (30, "ends at")];
+    for (evaluations, before) in alone {
+        let found = best("alone", evaluations);
+        assert!(
+            (found - promised(before)).abs() < 0.006,
+            "alone {found} after {evaluations}"
+        );
+    }
 }
 
 #[test]

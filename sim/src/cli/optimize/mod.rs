@@ -35,6 +35,7 @@ mod picture;
 pub use arguments::Arguments;
 use begun::Standing;
 use folder::{Folder, recommended, result};
+use picture::digits;
 
 /// The longest pause before a command is tried again.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -341,8 +342,8 @@ impl Course<'_> {
                     "{} of {}: {} at {shown}; best {}",
                     self.search.len(),
                     self.wanted,
-                    significant(value, 6),
-                    significant(best, 6)
+                    significant(value, digits(&self.search)),
+                    significant(best, digits(&self.search))
                 ));
                 self.progress(value, best);
             }
@@ -445,14 +446,18 @@ impl Course<'_> {
         let name = self.value.unwrap_or("value");
         let mut text = format!(
             "best {name}: {} at {}\n",
-            significant(best, 6),
+            significant(best, digits(&self.search)),
             shown(&point)
         );
         if let Some((point, mean)) = recommended(&self.search)? {
             text.push_str(&format!(
-                "recommended: {}, where the model expects {}\n",
+                "recommended: {}, where the model expects {}{}\n",
                 shown(&point),
-                significant(mean, 4)
+                significant(mean, digits(&self.search) - 2),
+                match self.search.head().prior {
+                    Some(_) => ", by these values without the file",
+                    None => "",
+                }
             ));
         }
         let failed = match self.search.failed() {

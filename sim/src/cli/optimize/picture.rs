@@ -39,7 +39,7 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
         Curve {
             class: "blue",
             label: "best so far".into(),
-            note: significant(*best, 4),
+            note: significant(*best, digits(search).saturating_sub(2)),
             points: steps,
         },
     ];
@@ -89,6 +89,21 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
         search.head().seed
     );
     Some(compose("Best so far", &[name, &line], &[chart], None))
+}
+
+/// How many digits tell values of a search apart: six, and more where all lie close together far
+/// from zero.
+pub fn digits(search: &Search) -> usize {
+    let values = || search.history().map(|(_, value)| value);
+    let low = values().fold(f64::INFINITY, f64::min);
+    let high = values().fold(f64::NEG_INFINITY, f64::max);
+    let largest = low.abs().max(high.abs());
+    if high > low {
+        let lost = (largest / (high - low)).log10().ceil().max(0.0);
+        (3 + lost as usize).clamp(6, 15)
+    } else {
+        6
+    }
 }
 
 /// Points, values and the best so far, in order.

@@ -139,7 +139,8 @@ fn unknown(header: &csv::StringRecord, name: &str, names: &[&str]) -> String {
         && header.len() == 1
     {
         return format!(
-            ":1: separated by {of}; admissible: commas, between the columns {admissible}"
+            ":1: separated by {of}; admissible: commas, between the columns {admissible}, and points within \
+             numbers"
         );
     }
     let hint = match name {
