@@ -157,12 +157,15 @@ fn hold(path: &Path) -> Result<File, LedgerError> {
     Ok(held)
 }
 
-/// The data set that a name means: names that differ only by a typing slip are the same.
-pub(super) fn meant(data: &str) -> String {
+/// The data set, or the study, that a name means: names that differ only by a typing slip are the
+/// same. Each is in lower case, with one blank between words; ς, which is σ at the end of a word, is
+/// σ, as the lower case of Σ depends on what stands beside it.
+pub(crate) fn meant(data: &str) -> String {
     data.split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")
         .to_lowercase()
+        .replace('ς', "σ")
 }
 
 /// Whether two names are one data set to the second counts: they differ in nothing but case and

@@ -77,10 +77,12 @@ mod tests;
 
 pub use budget::{Spent, loss};
 pub use budgeted::{Budgeted, Mark};
+pub(crate) use counter::meant;
 pub use counter::{CounterPlace, means_the_same};
 pub use deferred::{Deferred, Planned};
 pub use error::LedgerError;
 pub use line::{Accounting, Entry};
+pub(crate) use looks::alike as look_alike;
 pub use place::is_of_ledger;
 pub use preview::{Preview, contradicted};
 pub use terms::Terms;

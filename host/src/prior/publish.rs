@@ -6,7 +6,7 @@
 //! leaves, noise of the system. What is public (candidates, landmarks, virtual designs) is a
 //! function of the space and of numbers in this file alone.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use super::context::{Context, ContextError, Contributor, Learned};
 use super::error::unsearchable;
 use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, SELF_TEST_MAX, check_text, cost};
 use super::{PriorFile, PriorFileError, refuse};
-use crate::ledger::{Budgeted, LedgerError};
+use crate::ledger::{Budgeted, LedgerError, meant};
 use crate::server::{HostError, Population, ServerHost, Sources};
 use crate::signature::KeyError;
 use crate::space::{Goal, Space};
@@ -90,6 +90,17 @@ pub enum PublishError {
         what: String,
         /// What is admissible.
         admissible: String,
+    },
+    /// Two studies of one name: one contributor would be in the sum twice.
+    #[error(
+        "study {study}: its name is there twice, also as {other:?}; admissible: a study of each name, where case and white space make no \
+         other name; rows of one contributor have one spelling"
+    )]
+    SameName {
+        /// Name of the second study.
+        study: String,
+        /// Name of the first, as it is spelled there.
+        other: String,
     },
     /// No noise for this budget.
     #[error("no noise for this epsilon and delta")]
@@ -206,16 +217,16 @@ pub(crate) fn check_simulated(
 
 /// Checks studies and numbers before anything is computed.
 ///
-/// **Errors**: [`PublishError::Refused`], [`PublishError::Study`].
+/// **Errors**: [`PublishError::Refused`], [`PublishError::Study`], [`PublishError::SameName`].
 fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
     check_publication(publication, studies.len())?;
     let core = publication.space.core().map_err(unsearchable)?;
-    let mut names = BTreeSet::new();
+    let mut names = HashMap::new();
     for study in studies {
         // A contributor that is in the sum twice is protected half as well as the label says.
-        if !names.insert(study.name.trim()) {
-            let what = "its name is there twice".to_owned();
-            return Err(PublishError::study(study, what, "a study of each name"));
+        if let Some(other) = names.insert(meant(&study.name), &study.name) {
+            let (study, other) = (study.name.clone(), other.clone());
+            return Err(PublishError::SameName { study, other });
         }
         check_study(&core, study)?;
     }

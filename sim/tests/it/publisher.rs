@@ -218,7 +218,7 @@ fn studies_with_the_same_rows_and_days_that_cannot_be_are_told_of() {
         &publish(&["p.safetensors", "--date", "2999-01-31", "--dry-run"]),
     );
     for needed in [
-        "1 of 61 studies have the same rows as another: copied and s5",
+        "1 of 61 studies have the same rows as another, all or some: copied and s5 (10 rows)",
         "date 2999-01-31 is in the future",
     ] {
         assert!(said(&output).contains(needed), "{}", said(&output));
@@ -238,6 +238,43 @@ fn studies_with_the_same_rows_and_days_that_cannot_be_are_told_of() {
         wrong.contains("admissible: a day that there is, as in 2026-11-23"),
         "{wrong}"
     );
+}
+
+/// A contributor under two names is in the sum twice, and the label knows one.
+#[test]
+fn one_contributor_under_several_names_is_refused_or_told_of() {
+    let folder = case("names", 60);
+    let text = read(&folder, "studies.csv");
+    // Re-exports of s5, each with one row of ten that is another.
+    let export = |name: &str, dropped: usize| -> String {
+        let rows = text.lines().filter(|line| line.starts_with("s5,"));
+        let rows = rows.enumerate().filter(|(row, _)| *row != dropped);
+        let rows = rows.map(|(_, line)| line.replacen("s5", name, 1) + "\n");
+        rows.chain([format!("{name},0.5,a,{dropped}.75\n")]).collect()
+    };
+    let with = |names: &[&str]| {
+        let more = names.iter().enumerate();
+        let more: String = more.map(|(row, name)| export(name, row)).collect();
+        std::fs::write(folder.join("studies.csv"), text.clone() + &more).unwrap();
+    };
+    let before = names(&folder);
+    with(&["ward 0", "ward  0"]);
+    for more in [&["p.safetensors"][..], &["p.safetensors", "--dry-run"]] {
+        let twice = refused(&folder, 2, &publish(more));
+        assert!(twice.contains("study ward  0: its name is there twice, also as \"ward 0\""), "{twice}");
+    }
+    with(&["S5"]);
+    let twice = refused(&folder, 2, &publish(&["p.safetensors"]));
+    assert!(twice.contains("study S5: its name is there twice, also as \"s5\""), "{twice}");
+    assert_eq!(names(&folder), before);
+    with(&["other", "s\u{b2}"]);
+    let told = done(&folder, &publish(&["p.safetensors", "--dry-run"]));
+    for needed in [
+        "2 of 62 studies have the same rows as another, all or some: other and s5 (9 rows), s\u{b2} and s5 (9 rows), s\u{b2} and other (8 rows)",
+        "1 of 62 studies have a name that looks like another name, by a character that looks like another or like none: \"s\u{b2}\" (U+00B2)",
+    ] {
+        assert!(said(&told).contains(needed), "{}", said(&told));
+    }
 }
 
 #[test]

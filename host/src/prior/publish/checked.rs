@@ -65,7 +65,8 @@ pub struct Cost {
 impl<'a> Checked<'a> {
     /// Checks all that can be known without a ledger; `epsilon_max` is the budget of a new one.
     ///
-    /// **Errors**: [`PublishError::Refused`], [`PublishError::Study`], [`PublishError::Budget`].
+    /// **Errors**: [`PublishError::Refused`], [`PublishError::Study`], [`PublishError::SameName`],
+    /// [`PublishError::Budget`].
     pub fn new(
         publication: &'a Publication,
         studies: &'a [Study],

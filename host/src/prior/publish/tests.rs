@@ -366,9 +366,22 @@ fn a_guided_search_is_a_function_of_its_log_and_its_file() {
 fn two_studies_of_one_name_are_refused() {
     let mut twice = studies(20, 10, true);
     assert!(check(&publication(2.0), &twice).is_ok());
-    twice[7].name = format!("{} ", twice[3].name);
-    let refused = check(&publication(2.0), &twice).unwrap_err().to_string();
-    assert!(refused.contains("its name is there twice"), "{refused}");
+    let first = twice[3].name.clone();
+    for second in [
+        first.clone(),
+        format!("{first} "),
+        first.to_uppercase(),
+        first.replace(' ', "  "),
+    ] {
+        twice[7].name.clone_from(&second);
+        let refused = check(&publication(2.0), &twice).unwrap_err();
+        assert!(
+            matches!(&refused, PublishError::SameName { study, other } if (study, other) == (&second, &first))
+        );
+        let said =
+            format!("study {second}: its name is there twice, also as {first:?}; admissible: ");
+        assert!(refused.to_string().starts_with(&said), "{refused}");
+    }
 }
 
 #[test]
