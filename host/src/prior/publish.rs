@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
-use sordino_core::federated::prior::{Plan, PriorError, Terms, shares, total_mu};
+use sordino_core::federated::prior::{Parameters, Plan, PriorError, Terms, shares, total_mu};
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_core::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
 use sordino_core::privacy::{NeighboringRelation, NoiseSource, SourceKind};
 use sordino_core::space::Space as CoreSpace;
 
@@ -256,9 +257,32 @@ fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
 /// Noise multipliers of the releases, equal shares of (ε, δ); what they cost, computed back from
 /// them, is at most ε.
 ///
-/// **Errors**: [`PublishError::Budget`].
-pub(crate) fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishError> {
-    equal_noise_multipliers(publication.epsilon, publication.delta, publication.releases)
+/// **Errors**: [`PublishError::Budget`]; [`PublishError::Refused`] for noise that the mechanism of a
+/// release does not have: known before anything is made.
+pub(crate) fn noise_multipliers(
+    publication: &Publication,
+    contributors: usize,
+) -> Result<Vec<f64>, PublishError> {
+    let multipliers =
+        equal_noise_multipliers(publication.epsilon, publication.delta, publication.releases)?;
+    let parameters = Parameters::own_units(contributors as u32, publication.features, 0);
+    for multiplier in &multipliers {
+        let grid = parameters.grid_exponent;
+        let made = GridGaussian::unsampled(grid, *multiplier, parameters.agents);
+        made.map_err(|error| off_grid(*multiplier, &error))?;
+    }
+    Ok(multipliers)
+}
+
+/// The refusal of noise that the grid of releases does not have, with what changes it.
+fn off_grid(noise_multiplier: f64, error: &GaussianError) -> PriorFileError {
+    let other = if noise_multiplier > 1.0 {
+        "fewer releases, a larger epsilon or a larger delta"
+    } else {
+        "a smaller epsilon or a smaller delta"
+    };
+    let admissible = format!("what the integers of a release hold: {other}");
+    refuse("noise of a release", error, &admissible)
 }
 
 /// The same for so many releases that cost ε at δ together.
@@ -347,7 +371,7 @@ impl Prepared {
     /// **Cost**: that of [`Context::new`].
     pub fn new(publication: &Publication, contributors: usize) -> Result<Self, PublishError> {
         check_publication(publication, contributors)?;
-        let multipliers = noise_multipliers(publication)?;
+        let multipliers = noise_multipliers(publication, contributors)?;
         let context = Arc::new(Context::new(
             &publication.space,
             publication.features,

@@ -73,7 +73,7 @@ impl<'a> Checked<'a> {
         epsilon_max: Option<f64>,
     ) -> Result<Self, PublishError> {
         check(publication, studies)?;
-        let multipliers = noise_multipliers(publication)?;
+        let multipliers = noise_multipliers(publication, studies.len())?;
         check_budget(&multipliers, publication.delta, epsilon_max)?;
         let events = multipliers.iter().map(|z| event(*z)).collect();
         Ok(Checked {

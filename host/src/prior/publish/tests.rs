@@ -574,3 +574,40 @@ fn an_enrolled_contributor_may_have_nothing_to_say() {
         other => panic!("{}", other.is_ok()),
     }
 }
+
+/// A dry run admitted noise that no release has, and publishing made a ledger and a key before it
+/// refused.
+#[test]
+fn noise_that_no_release_has_is_refused_before_a_ledger() {
+    let studies = studies(20, 10, true);
+    let publication = |epsilon, delta, releases| Publication {
+        epsilon,
+        delta,
+        releases,
+        ..publication(2.0)
+    };
+    for (asked, change) in [
+        (
+            publication(1e-5, 1e-12, 64),
+            "fewer releases, a larger epsilon or a larger delta",
+        ),
+        (
+            publication(1e9, 1e-5, 1),
+            "a smaller epsilon or a smaller delta",
+        ),
+    ] {
+        let checked = Checked::new(&asked, &studies, None).map(|_| ());
+        let prepared = Prepared::new(&asked, 20).map(|_| ());
+        for refused in [checked, prepared] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(refused, PublishError::Refused(_)), "{refused:?}");
+            let said = refused.to_string();
+            assert!(
+                said.starts_with("noise of a release is noise_multiplier "),
+                "{said}"
+            );
+            assert!(said.ends_with(change), "{said}");
+        }
+    }
+    assert!(Checked::new(&publication(1e-4, 1e-5, 2), &studies, None).is_ok());
+}
