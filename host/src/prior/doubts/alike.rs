@@ -29,6 +29,15 @@ fn by_value(a: &Row, b: &Row) -> Ordering {
     a.1.total_cmp(&b.1)
 }
 
+fn by_all(a: &Row, b: &Row) -> Ordering {
+    by_point(a, b).then(by_value(a, b)).then(a.2.cmp(&b.2))
+}
+
+/// Half of the smaller of two studies of these sizes, two rows at least.
+fn half(sizes: &[usize], pair: Pair) -> usize {
+    sizes[pair.0].min(sizes[pair.1]).div_ceil(2).max(2)
+}
+
 /// The rows of all studies, each once in a study. -0 is 0.
 fn rows(studies: &[Study]) -> Vec<Row<'_>> {
     let studies = studies.iter().enumerate();
@@ -39,9 +48,8 @@ fn rows(studies: &[Study]) -> Vec<Row<'_>> {
             .map(move |(x, y)| (&x[..], y + 0.0, place))
     });
     let mut rows: Vec<Row> = all.collect();
-    let whole = |a: &Row, b: &Row| by_point(a, b).then(by_value(a, b)).then(a.2.cmp(&b.2));
-    rows.sort_unstable_by(whole);
-    rows.dedup_by(|a, b| whole(a, b).is_eq());
+    rows.sort_unstable_by(by_all);
+    rows.dedup_by(|a, b| by_all(a, b).is_eq());
     rows
 }
 
@@ -69,9 +77,11 @@ fn shared(
 
 /// Whether few points are of more than one study: nobody evaluated a grid.
 fn is_no_grid(by_points: &[Row]) -> bool {
-    let points = || by_points.chunk_by(|a, b| by_point(a, b).is_eq());
-    let of_several = points().filter(|group| group[0].2 != group[group.len() - 1].2);
-    of_several.count() * GRID <= points().count()
+    let points: Vec<&[Row]> = by_points.chunk_by(|a, b| by_point(a, b).is_eq()).collect();
+    let of_several = points
+        .iter()
+        .filter(|group| group[0].2 != group[group.len() - 1].2);
+    of_several.count() * GRID <= points.len()
 }
 
 /// Pairs of studies that are the same to the last row, in whatever order.
@@ -102,18 +112,17 @@ fn pairs(studies: &[Study]) -> BTreeMap<Pair, usize> {
     let mut rows = rows(studies);
     let mut sizes = vec![0_usize; studies.len()];
     rows.iter().for_each(|row| sizes[row.2] += 1);
-    let half = |(a, b): &Pair| sizes[*a].min(sizes[*b]).div_ceil(2).max(2);
     let of_points = shared(&rows, by_point, by_value);
     let no_grid = is_no_grid(&rows);
     let mut pairs: BTreeMap<Pair, usize> = of_points
         .into_iter()
-        .filter(|(pair, rows)| no_grid && *rows >= half(pair))
+        .filter(|(pair, rows)| no_grid && *rows >= half(&sizes, *pair))
         .collect();
     let of_all = equal(studies).into_iter();
-    pairs.extend(of_all.map(|pair| (pair, sizes[pair.0])));
+    pairs.extend(of_all.map(|pair| (pair, studies[pair.0].values.len())));
     rows.sort_unstable_by(|a, b| by_value(a, b).then(by_point(a, b)).then(a.2.cmp(&b.2)));
     for (pair, rows) in shared(&rows, by_value, by_point) {
-        if rows >= half(&pair).min(ROWS_ALIKE) {
+        if rows >= half(&sizes, pair).min(ROWS_ALIKE) {
             let known = pairs.entry(pair).or_default();
             *known = rows.max(*known);
         }
@@ -127,10 +136,11 @@ fn pairs(studies: &[Study]) -> BTreeMap<Pair, usize> {
 /// **Cost**: the rows of all studies are sorted three times.
 pub(super) fn if_alike(studies: &[Study]) -> Option<String> {
     let pairs = pairs(studies);
-    let name = |place: usize| &studies[place].name;
     let told = pairs.iter().map(|((study, other), rows)| {
-        let plural = if *rows == 1 { "" } else { "s" };
-        format!("{} and {} ({rows} row{plural})", name(*study), name(*other))
+        format!(
+            "{} and {} ({rows} rows)",
+            studies[*study].name, studies[*other].name
+        )
     });
     let told: Vec<String> = told.collect();
     let shown: Vec<&str> = told.iter().map(String::as_str).collect();
