@@ -11,6 +11,7 @@
 //! other counts say stays true until the charge.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,18 @@ impl CounterPlace {
             counter.refuse_others()?;
         }
         Ok(Some(counter))
+    }
+
+    /// What a person should know who begins the first ledger that is counted here.
+    pub(super) fn first(&self) -> Option<String> {
+        let CounterPlace::Folder(folder) = self else {
+            return None;
+        };
+        (!folder.exists()).then(|| {
+            "no ledger was counted on this account before; charges to the same data by other users, on other machines or under other state \
+             folders are not known"
+                .into()
+        })
     }
 
     /// Refuses data of which another ledger is open at this moment, whether it has charges or not.
@@ -212,6 +225,30 @@ fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
     })
 }
 
+/// Ledgers with charges for this data that are counted in a folder, with their number of charges.
+///
+/// **Errors**: [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
+pub(super) fn ledgers_of(folder: &Path, data: &str) -> Result<Vec<(PathBuf, u64)>, LedgerError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(LedgerError::counter(io_at(folder)(error))),
+    };
+    let data = meant(data);
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(io_at(folder)).map_err(LedgerError::counter)?;
+        let path = path.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let kept = read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0);
+        found.extend(kept.map(|kept| (PathBuf::from(kept.path), kept.charges)));
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// The second count of one ledger.
 pub(super) struct Counter {
     path: PathBuf,
@@ -290,6 +327,7 @@ impl Counter {
                 return Err(LedgerError::OtherLedger {
                     gone,
                     data: kept.data,
+                    other: None,
                     path: ledger,
                     charges,
                     counter: path,
