@@ -24,7 +24,7 @@
 //! federation is refused: its two vectors would move a sum twice as far as one.
 //!
 //! **Not in the sum**: ledgers of `tune`, `publish` and servers. What those beside this count hold
-//! under the same name is told ([`Contributions::charged`], [`given`]).
+//! under the same name, [`Contributions::charged`] tells; to them [`given`] tells what is here.
 //!
 //! **Not seen**: other state folders, other machines, other names for the same data, and older
 //! copies of these files.
