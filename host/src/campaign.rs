@@ -172,7 +172,7 @@ impl Campaign {
             )
             .into());
         }
-        let multipliers = noise_multipliers(&publication)?;
+        let multipliers = noise_multipliers(&publication, agents as usize)?;
         let expected = rehearsal
             .as_ref()
             .map_or(DESIGN_POINTS, |rehearsal| rehearsal.first_points);

@@ -238,7 +238,7 @@ def publish(
     Warns
     -----
     UserWarning: before anything is charged, of what `sordino prior publish` says: few studies for this ε, studies that say
-        nothing, the same rows under two names. A program that makes errors of warnings pays nothing
+        nothing, the same rows under two names, names that look like another. A program that makes errors of warnings pays nothing
 
     Raises
     ------

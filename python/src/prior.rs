@@ -7,6 +7,7 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sordino_host::day::Day;
+use sordino_host::ledger::contributions::given;
 use sordino_host::ledger::{CounterPlace, Ledger, LedgerError, Options, Preview, is_of_ledger};
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::prior::publish::{Checked, Publication, Study};
@@ -182,7 +183,7 @@ pub fn publication_cost(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> Py
     let checked = Checked::new(&publication, &studies, asked.max_epsilon).map_err(before)?;
     signing(&asked)?;
     let preview = py.detach(|| previewed(&checked, &asked)).map_err(before)?;
-    warn(py, &checked)?;
+    warn(py, &checked, &asked, &preview)?;
     let cost = py.detach(|| checked.cost(&preview)).map_err(before)?;
     serde_json::to_string(&cost).map_err(crate::error::failure)
 }
@@ -194,8 +195,8 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
     let checked = Checked::new(&publication, &studies, asked.max_epsilon).map_err(before)?;
     let key = signing(&asked)?;
     // Before anything is begun: a program that makes errors of warnings pays nothing.
-    py.detach(|| previewed(&checked, &asked)).map_err(before)?;
-    warn(py, &checked)?;
+    let preview = py.detach(|| previewed(&checked, &asked)).map_err(before)?;
+    warn(py, &checked, &asked, &preview)?;
     let made = py.detach(|| {
         let sources = SystemSources::new().map_err(before)?;
         let prepared = checked.prepare(|_| {}).map_err(before)?;
@@ -273,24 +274,32 @@ fn signing(asked: &Asked) -> PyResult<Option<SigningKey>> {
     SigningKey::find(path).map_err(unsigned)
 }
 
-/// Warns of what speaks against the file; the line that is named is the one that calls `sordino.publish`.
-fn warn(py: Python<'_>, checked: &Checked) -> PyResult<()> {
-    for doubt in checked.doubts() {
+/// Warns of what speaks against the file, of what is unusual about the ledger, and of what federations
+/// got of the same data; the line that is named is the one that calls `sordino.publish`.
+fn warn(py: Python<'_>, checked: &Checked, asked: &Asked, ledger: &Preview) -> PyResult<()> {
+    let path = ledger.path().display();
+    let notes = ledger.notes().iter().map(|told| format!("{path}: {told}"));
+    let given = given(&counter(asked).map_err(before)?, &asked.dataset).map_err(before)?;
+    for doubt in checked.doubts().into_iter().chain(notes).chain(given) {
         let doubt = CString::new(plain(&doubt)).map_err(crate::error::failure)?;
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &doubt, 2)?;
     }
     Ok(())
 }
 
+/// Where the second count is kept.
+fn counter(asked: &Asked) -> Result<CounterPlace, LedgerError> {
+    if asked.counter {
+        CounterPlace::of_user()
+    } else {
+        Ok(CounterPlace::Nowhere)
+    }
+}
+
 /// How the ledger is opened.
 fn options(checked: &Checked, asked: &Asked) -> Result<Options, LedgerError> {
-    let counter = if asked.counter {
-        CounterPlace::of_user()?
-    } else {
-        CounterPlace::Nowhere
-    };
     Ok(Options {
-        counter,
+        counter: counter(asked)?,
         another: asked.another_ledger,
         next: checked.first().to_vec(),
     })

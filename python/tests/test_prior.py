@@ -254,8 +254,9 @@ def test_what_the_command_line_says_before_a_charge_is_a_warning(tmp_path):
         sordino.publish(table, SPACE, 1.0, 1e-4, **asked(tmp_path))
         # An error of a warning comes before the charge.
         spent = (tmp_path / "ledger.jsonl").read_bytes()
-        with pytest.raises(UserWarning, match="1 of 41 studies have the same rows as another: again and study 0"):
-            sordino.publish({**table, "again": table["study 0"]}, SPACE, 1.0, 1e-4, **asked(tmp_path))
+        with pytest.raises(UserWarning, match=r"1 of 41 studies have the same rows as another, all or some: again and study 0 \(9 rows\)"):
+            again = [(table["study 0"][0][0], -1.0), *table["study 0"][1:]]
+            sordino.publish({**table, "again": again}, SPACE, 1.0, 1e-4, **asked(tmp_path))
         assert (tmp_path / "ledger.jsonl").read_bytes() == spent
         new = tmp_path / "new"
         new.mkdir()
@@ -295,6 +296,7 @@ def test_frames_are_studies_and_points(tmp_path, prior, monkeypatch):
         (frame.assign(rate=[np.nan, *frame["rate"][1:]]), "study study 0: `rate` is nan; admissible"),
         (frame.set_axis(["study", "rate", "rate", "value"], axis=1), "column `rate` is there twice"),
         ({1: table["study 0"], "1": table["study 1"], **table}, "study 1: its name is there twice"),
+        ({"Study  0": table["study 1"], **table}, 'study study 0: its name is there twice, also as "Study  0"'),
         ([("a", [])], "studies is a list; admissible: a dict with"),
         ({"a": [{"rate": 1}]}, "study a: {'rate': 1} is no pair of a point and its value"),
         ({"a": [({"rate": 1, "kind": "a"}, None)]}, "is no pair of a point and its value"),

@@ -25,8 +25,11 @@
 //! joined: no assignment of data to agents costs more. Under a *name* a second agent of one
 //! federation is refused: its two vectors would move a sum twice as far as one.
 //!
-//! **Not seen**: other state folders, other machines, other names for the same data, ledgers of
-//! `tune` and `publish`, and older copies of these files.
+//! **Not in the sum**: ledgers of `tune`, `publish` and servers. What those beside this count hold
+//! under the same name, [`Contributions::charged`] tells; to them [`given`] tells what is here.
+//!
+//! **Not seen**: other state folders, other machines, other names for the same data, and older
+//! copies of these files.
 //!
 //! **Example**: that of [`Contributions`].
 
@@ -42,12 +45,13 @@ use sordino_core::privacy::accountant::{
     Accountant, AccountantError, GaussianAccountant, RdpAccountant,
 };
 
-use super::counter::digest;
+use super::counter::{digest, ledgers_of};
 use super::terms::{NAME_ADMISSIBLE, is_name};
-use super::{CounterPlace, LedgerError, looks};
+use super::{Contents, CounterPlace, LedgerError, looks};
 use crate::files::{
     self, FileError, create_folders_privately, io_at, open_regular, read_bounded, write_privately,
 };
+use crate::text::significant_up;
 
 /// Version of the files; a reader refuses every other.
 const VERSION: u16 = 1;
@@ -55,6 +59,10 @@ const VERSION: u16 = 1;
 const BYTES_MAX: u64 = 16 << 20;
 /// How long the lock of a folder is waited for: many agents of one machine may begin together.
 const WAIT: Duration = Duration::from_secs(30);
+/// The folder of these counts, beside that of the second counts of ledgers.
+const CONTRIBUTIONS: &str = "contributions";
+/// The folder of the second counts of ledgers.
+const LEDGERS: &str = "ledgers";
 /// The folder of data without a name; no digest is it.
 const UNNAMED: &str = "unnamed";
 
@@ -232,7 +240,7 @@ impl Contributions {
     /// **Errors**: [`LedgerError::NoStateFolder`].
     pub fn of_user() -> Result<PathBuf, LedgerError> {
         match CounterPlace::of_user()? {
-            CounterPlace::Folder(ledgers) => Ok(ledgers.with_file_name("contributions")),
+            CounterPlace::Folder(ledgers) => Ok(ledgers.with_file_name(CONTRIBUTIONS)),
             CounterPlace::Nowhere => Err(LedgerError::NoStateFolder),
         }
     }
@@ -280,6 +288,29 @@ impl Contributions {
     /// Name of the data set; nothing for data without one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// Ledgers beside this count that hold charges under the same name, with what they hold where
+    /// they can be read, a few words each. They are in no sum of this count. Data without a name has
+    /// none.
+    ///
+    /// **Errors**: [`ContributionsError::Ledger`].
+    pub fn charged(&self) -> Result<Vec<String>, ContributionsError> {
+        let place = self.folder.parent();
+        let (Some(name), Some(place)) = (&self.name, place) else {
+            return Ok(Vec::new());
+        };
+        let ledgers = ledgers_of(&place.with_file_name(LEDGERS), name)?;
+        let told = ledgers.into_iter().map(|(path, charges)| {
+            let spent =
+                Contents::counted(&path).map(|found| (found.spent.epsilon, found.spent.delta));
+            let holds = match spent {
+                Ok((epsilon, delta)) => format!("ε {} at δ = {delta}", significant_up(epsilon, 4)),
+                Err(_) => format!("{charges} charges"),
+            };
+            format!("{} holds {holds}", path.display())
+        });
+        Ok(told.collect())
     }
 
     /// How the data set is called, for people.
@@ -523,6 +554,46 @@ impl Contributions {
         self.own = self.read(&self.path())?;
         Ok(held)
     }
+}
+
+/// What federations got, or may get, of the data of this name, as the counts beside those of ledgers
+/// say: a sentence. They are in no ledger's sum. Nothing is made.
+///
+/// **Errors**: [`ContributionsError`].
+pub fn given(counter: &CounterPlace, name: &str) -> Result<Option<String>, ContributionsError> {
+    let CounterPlace::Folder(ledgers) = counter else {
+        return Ok(None);
+    };
+    let folder = ledgers.with_file_name(CONTRIBUTIONS).join(digest(name));
+    if !folder.try_exists().map_err(io_at(&folder))? {
+        return Ok(None);
+    }
+    let count = Contributions {
+        folder,
+        name: Some(name.to_owned()),
+        federation: String::new(),
+        slot: 0,
+        own: None,
+        first: None,
+    };
+    let Weighed {
+        federations,
+        before,
+        delta,
+        ..
+    } = count.weigh(&[], 1.0)?;
+    let word = if federations == 1 {
+        "federation"
+    } else {
+        "federations"
+    };
+    Ok((federations > 0).then(|| {
+        format!(
+            "the data set {name:?} gave, or may give, ε {} at δ = {delta} to {federations} {word}; that is counted apart, and is not in \
+             this budget",
+            significant_up(before, 4)
+        )
+    }))
 }
 
 /// ε of these at δ, infinite where there is no finite one: exactly if all are Gaussians on

@@ -11,6 +11,7 @@
 //! other counts say stays true until the charge.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -100,6 +101,18 @@ impl CounterPlace {
         Ok(Some(counter))
     }
 
+    /// What a person should know who begins the first ledger that is counted here.
+    pub(super) fn first(&self) -> Option<String> {
+        let CounterPlace::Folder(folder) = self else {
+            return None;
+        };
+        (!folder.exists()).then(|| {
+            "no ledger was counted on this account before; charges to the same data by other users, on other machines or under other state \
+             folders are not known"
+                .into()
+        })
+    }
+
     /// Refuses data of which another ledger is open at this moment, whether it has charges or not.
     /// Nothing is made, and nothing stays locked.
     ///
@@ -157,12 +170,15 @@ fn hold(path: &Path) -> Result<File, LedgerError> {
     Ok(held)
 }
 
-/// The data set that a name means: names that differ only by a typing slip are the same.
-pub(super) fn meant(data: &str) -> String {
+/// The data set, or the study, that a name means: names that differ only by a typing slip are the
+/// same. Each is in lower case, with one blank between words; ς, which is σ at the end of a word, is
+/// σ, as the lower case of Σ depends on what stands beside it.
+pub(crate) fn meant(data: &str) -> String {
     data.split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")
         .to_lowercase()
+        .replace('ς', "σ")
 }
 
 /// Whether two names are one data set to the second counts: they differ in nothing but case and
@@ -207,6 +223,30 @@ fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
     kept.map(Some).ok_or_else(|| LedgerError::CounterDamaged {
         path: path.to_owned(),
     })
+}
+
+/// Ledgers with charges for this data that are counted in a folder, with their number of charges.
+///
+/// **Errors**: [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
+pub(super) fn ledgers_of(folder: &Path, data: &str) -> Result<Vec<(PathBuf, u64)>, LedgerError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(LedgerError::counter(io_at(folder)(error))),
+    };
+    let data = meant(data);
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(io_at(folder)).map_err(LedgerError::counter)?;
+        let path = path.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let kept = read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0);
+        found.extend(kept.map(|kept| (PathBuf::from(kept.path), kept.charges)));
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The second count of one ledger.
@@ -287,6 +327,7 @@ impl Counter {
                 return Err(LedgerError::OtherLedger {
                     gone,
                     data: kept.data,
+                    other: None,
                     path: ledger,
                     charges,
                     counter: path,

@@ -108,13 +108,15 @@ pub enum LedgerError {
         "the data set {data:?} has {charges} charges in {} (as {counter} says): {}, because losses in two ledgers add up \
          and neither budget knows the other",
         place(path, *gone),
-        if *.gone { "put its newest copy back" } else { "use that one" }
+        advice(*gone, other.as_deref())
     )]
     OtherLedger {
         /// Whether that is where this one is: it was removed, or another was put in its place.
         gone: bool,
         /// The name of the data set.
         data: String,
+        /// What the other ledger counts, where that is not what was asked for: then it cannot be used.
+        other: Option<String>,
         /// Where the other ledger was last seen.
         path: PathBuf,
         /// Its number of charges.
@@ -223,6 +225,19 @@ fn place(path: &Path, gone: bool) -> String {
         format!("the ledger that was at {path} and is gone")
     } else {
         format!("another ledger, last seen at {path}")
+    }
+}
+
+/// What to do about charges elsewhere.
+fn advice(gone: bool, other: Option<&str>) -> String {
+    match other {
+        _ if gone => "put its newest copy back".into(),
+        None => "use that one".into(),
+        Some(other) => {
+            format!(
+                "it counts {other}, which is not what is asked for, so the two cannot share a ledger"
+            )
+        }
     }
 }
 

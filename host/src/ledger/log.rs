@@ -160,6 +160,15 @@ impl Log {
         })
     }
 
+    /// What it counts, if no charge of these terms can be made in it.
+    pub fn counts_else(&self, terms: &Terms) -> Option<String> {
+        let Head {
+            unit, accountant, ..
+        } = self.head.as_ref()?;
+        let is_same = *unit == terms.unit && *accountant == terms.accounting;
+        (!is_same).then(|| format!("by {unit:?} with the accountant {accountant:?}"))
+    }
+
     /// Refuses a ledger that is for something else than what is asked.
     pub fn check_head(&self, terms: &Terms, kind: SourceKind) -> Result<Terms, LedgerError> {
         let head = self.begun()?;

@@ -11,10 +11,14 @@ use core::ops::RangeInclusive;
 /// Characters that nobody sees, marks that are put on the letter before, and forms of letters,
 /// digits and signs that Unicode's compatibility forms (NFKC) or its confusables take for others.
 const OTHER_FORMS: &[RangeInclusive<u32>] = &[
+    // Spacing accents, ª, soft hyphen, ², ³, ´, µ (Greek has its own), ¸, ¹, º, fractions.
+    0xA8..=0xA8,
     0xAA..=0xAA,
     0xAD..=0xAD,
-    0xB2..=0xB3,
-    0xB9..=0xBA,
+    0xAF..=0xAF,
+    0xB2..=0xB5,
+    0xB8..=0xBA,
+    0xBC..=0xBE,
     0x131..=0x131,
     0x149..=0x149,
     0x17F..=0x17F,
@@ -103,7 +107,7 @@ fn looks_latin(c: char) -> bool {
 }
 
 /// The first character of a name that makes it look like another name; `None` if nothing does.
-pub(super) fn alike(name: &str) -> Option<char> {
+pub(crate) fn alike(name: &str) -> Option<char> {
     if let Some(other) = name.chars().find(|c| within(OTHER_FORMS, *c)) {
         return Some(other);
     }
@@ -148,6 +152,15 @@ mod tests {
             ("re\u{301}sultats", '\u{301}'),
             ("ward\u{2011}1", '\u{2011}'),
             ("ward \u{b2}", '\u{b2}'),
+            // Micro beside mu, a quarter, spacing accents.
+            ("\u{b5}", '\u{b5}'),
+            ("a\u{bc}", '\u{bc}'),
+            ("a\u{bd}", '\u{bd}'),
+            ("a\u{be}", '\u{be}'),
+            ("a\u{b4}", '\u{b4}'),
+            ("a\u{a8}", '\u{a8}'),
+            ("a\u{af}", '\u{af}'),
+            ("a\u{b8}", '\u{b8}'),
         ] {
             assert_eq!(alike(name), Some(character), "{name:?}");
         }

@@ -77,10 +77,12 @@ mod tests;
 
 pub use budget::{Spent, loss};
 pub use budgeted::{Budgeted, Mark};
+pub(crate) use counter::meant;
 pub use counter::{CounterPlace, means_the_same};
 pub use deferred::{Deferred, Planned};
 pub use error::LedgerError;
 pub use line::{Accounting, Entry};
+pub(crate) use looks::alike as look_alike;
 pub use place::is_of_ledger;
 pub use preview::{Preview, contradicted};
 pub use terms::Terms;
@@ -317,12 +319,14 @@ impl Ledger {
         let kind = SourceKind::Secret;
         let name = Name::take(path)?;
         let path = name.path.as_path();
+        let first = options.counter.first();
         let begun = if is_begun(path)? {
             None
         } else {
             Some(begin(path, terms, options)?)
         };
         let is_new = begun.is_some();
+        let first = first.filter(|_| is_new);
         let (mut place, bytes) = Place::open(path)?;
         let mut log = Log::parse(path, &bytes, kind)?;
         let terms = log.check_head(terms, kind)?;
@@ -335,11 +339,12 @@ impl Ledger {
             Some(counter) => counter,
             None => options
                 .counter
-                .open(&id, path, &terms.data, options.another)?,
+                .open(&id, path, &terms.data, options.another)
+                .map_err(|error| explained(error, &terms))?,
         };
         let mut notes = match &counter {
             Some(counter) if !is_new => counter.notes(),
-            _ => Vec::new(),
+            _ => first.into_iter().collect(),
         };
         let missing = counter
             .as_ref()
@@ -487,7 +492,8 @@ impl Ledger {
         // Hours may have gone by since it was opened.
         self.counter
             .as_ref()
-            .map_or(Ok(()), Counter::refuse_others)?;
+            .map_or(Ok(()), Counter::refuse_others)
+            .map_err(|error| explained(error, &self.terms))?;
         // Until all of it is done, what is in memory and what is on disk may differ.
         self.broken = true;
         if let (Some(counter), Some(name)) = (&mut self.counter, &self.name) {
@@ -621,8 +627,38 @@ fn may_begin(path: &Path, terms: &Terms, options: &Options) -> Result<(), Ledger
     // No ledger has this name.
     options
         .counter
-        .look("new", path, &terms.data, options.another)?;
+        .look("new", path, &terms.data, options.another)
+        .map_err(|error| explained(error, terms))?;
     check_new(terms)
+}
+
+/// The refusal of a second ledger, which sends nobody to one that refuses as well: its head is looked
+/// at. Where it cannot be read nothing more is known.
+fn explained(error: LedgerError, terms: &Terms) -> LedgerError {
+    match error {
+        LedgerError::OtherLedger {
+            gone: false,
+            data,
+            path,
+            charges,
+            counter,
+            ..
+        } => {
+            let log = read_bounded(&path, place::BYTES_MAX)
+                .map_err(LedgerError::from)
+                .and_then(|bytes| Log::parse(&path, &bytes, SourceKind::Secret));
+            let other = log.map_or(None, |log| log.counts_else(terms));
+            LedgerError::OtherLedger {
+                gone: false,
+                data,
+                other,
+                path,
+                charges,
+                counter,
+            }
+        }
+        other => other,
+    }
 }
 
 /// A ledger with one line more.
@@ -636,7 +672,8 @@ fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter
     let id = entropy::name().map_err(LedgerError::NoEntropy)?;
     let counter = options
         .counter
-        .open(&id, path, &terms.data, options.another)?;
+        .open(&id, path, &terms.data, options.another)
+        .map_err(|error| explained(error, terms))?;
     let (line, _) = sealed(Chain::START, &terms.head(SourceKind::Secret, Some(id)))?;
     write_atomically(path, format!("{line}\n").as_bytes())?;
     Ok(counter)

@@ -12,7 +12,9 @@ use super::budget::{Budget, Spent};
 use super::counter::{Counter, CounterPlace};
 use super::log::Log;
 use super::place::{BYTES_MAX, is_begun, resolved};
-use super::{COMPLETED, Entry, LedgerError, Options, Terms, completion, may_begin, with_line};
+use super::{
+    COMPLETED, Entry, LedgerError, Options, Terms, completion, explained, may_begin, with_line,
+};
 use crate::files::{may_be_made, read_bounded};
 
 /// What is seen; once more if the ledger contradicts its second count. Nothing is locked, and a
@@ -77,17 +79,18 @@ impl Preview {
         if !is_begun(&path)? {
             may_begin(&path, terms, options)?;
             may_be_made(&path)?;
-            return Preview::new(path, terms.clone(), Vec::new(), Vec::new());
+            let notes = options.counter.first().into_iter().collect();
+            return Preview::new(path, terms.clone(), Vec::new(), notes);
         }
         let kind = SourceKind::Secret;
         let bytes = read_bounded(&path, BYTES_MAX)?;
         let mut log = Log::parse(&path, &bytes, kind)?;
         let terms = log.check_head(terms, kind)?;
         let id = log.head.as_ref().and_then(|head| head.id.clone());
-        let counter =
-            options
-                .counter
-                .look(&id.unwrap_or_default(), &path, &terms.data, options.another)?;
+        let counter = options
+            .counter
+            .look(&id.unwrap_or_default(), &path, &terms.data, options.another)
+            .map_err(|error| explained(error, &terms))?;
         let mut notes = counter
             .as_ref()
             .map_or_else(Vec::new, |counter| counter.notes());

@@ -2,11 +2,14 @@
 //! protect less than its label says. All who publish are told the same.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 use super::publish::{Publication, Study};
 use crate::day::Day;
 use crate::text::{exact, first_three};
+
+mod alike;
+
+use alike::{if_alike, if_disguised};
 
 /// Number of studies times ε below which files of the example's kind were worth nothing:
 /// `docs/prior-files.md` has the table.
@@ -16,13 +19,14 @@ const STUDIES_TIMES_EPSILON: f64 = 30.0;
 /// charged: that it may be worth little, or protect less than its label says. Names of studies are
 /// in it: they are for the publisher alone.
 ///
-/// **Cost**: the values of all studies are sorted once.
+/// **Cost**: the rows of all studies are sorted a few times.
 pub fn doubts(publication: &Publication, studies: &[Study]) -> Vec<String> {
     let found = [
         if_few(studies.len(), publication.epsilon),
         if_mute(studies),
         if_outlying(studies),
         if_alike(studies),
+        if_disguised(studies),
         if_future(publication.published.as_deref()),
     ];
     found.into_iter().flatten().collect()
@@ -115,37 +119,10 @@ fn if_outlying(studies: &[Study]) -> Option<String> {
     })
 }
 
-/// Says which studies have the rows of another, in whatever order: one contributor under two names
-/// counts as two, and each protects only itself.
-fn if_alike(studies: &[Study]) -> Option<String> {
-    let mut first: HashMap<Vec<Vec<u64>>, &str> = HashMap::new();
-    let mut alike = Vec::new();
-    for study in studies {
-        let rows = study.values.iter().map(|(point, value)| {
-            let numbers = point.iter().chain([value]);
-            numbers.map(|x| x.to_bits()).collect()
-        });
-        let mut rows: Vec<Vec<u64>> = rows.collect();
-        rows.sort_unstable();
-        match first.get(&rows) {
-            Some(other) => alike.push(format!("{} and {other}", study.name)),
-            None => drop(first.insert(rows, &study.name)),
-        }
-    }
-    let shown: Vec<&str> = alike.iter().map(String::as_str).collect();
-    (!alike.is_empty()).then(|| {
-        format!(
-        "{} of {} studies have the same rows as another: {}; if both are one contributor's, the file protects it less than \
-         its label says",
-        alike.len(),
-        studies.len(),
-        first_three(&shown, ", ")
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::space::{Goal, SpaceFile};
 
@@ -186,7 +163,7 @@ mod tests {
         let begins = [
             "30 studies at ε 0.5: such a file is seldom worth anything",
             "1 of 30 studies have one value only, or fewer than three different points, and say little or nothing: s5",
-            "1 of 30 studies have the same rows as another: s8 and s2;",
+            "1 of 30 studies have the same rows as another, all or some: s8 and s2 (3 rows);",
             "date 2999-01-31 is in the future",
         ];
         assert_eq!(found.len(), begins.len(), "{found:?}");

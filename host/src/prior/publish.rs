@@ -6,13 +6,14 @@
 //! leaves, noise of the system. What is public (candidates, landmarks, virtual designs) is a
 //! function of the space and of numbers in this file alone.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
-use sordino_core::federated::prior::{Plan, PriorError, Terms, shares, total_mu};
+use sordino_core::federated::prior::{Parameters, Plan, PriorError, Terms, shares, total_mu};
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_core::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
 use sordino_core::privacy::{NeighboringRelation, NoiseSource, SourceKind};
 use sordino_core::space::Space as CoreSpace;
 
@@ -20,7 +21,7 @@ use super::context::{Context, ContextError, Contributor, Learned};
 use super::error::unsearchable;
 use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, SELF_TEST_MAX, check_text, cost};
 use super::{PriorFile, PriorFileError, refuse};
-use crate::ledger::{Budgeted, LedgerError};
+use crate::ledger::{Budgeted, LedgerError, meant};
 use crate::server::{HostError, Population, ServerHost, Sources};
 use crate::signature::KeyError;
 use crate::space::{Goal, Space};
@@ -90,6 +91,17 @@ pub enum PublishError {
         what: String,
         /// What is admissible.
         admissible: String,
+    },
+    /// Two studies of one name: one contributor would be in the sum twice.
+    #[error(
+        "study {study}: its name is there twice, also as {other:?}; admissible: a study of each name, where case and white space make no \
+         other name; rows of one contributor have one spelling"
+    )]
+    SameName {
+        /// Name of the second study.
+        study: String,
+        /// Name of the first, as it is spelled there.
+        other: String,
     },
     /// No noise for this budget.
     #[error("no noise for this epsilon and delta")]
@@ -206,16 +218,16 @@ pub(crate) fn check_simulated(
 
 /// Checks studies and numbers before anything is computed.
 ///
-/// **Errors**: [`PublishError::Refused`], [`PublishError::Study`].
+/// **Errors**: [`PublishError::Refused`], [`PublishError::Study`], [`PublishError::SameName`].
 fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
     check_publication(publication, studies.len())?;
     let core = publication.space.core().map_err(unsearchable)?;
-    let mut names = BTreeSet::new();
+    let mut names = HashMap::new();
     for study in studies {
         // A contributor that is in the sum twice is protected half as well as the label says.
-        if !names.insert(study.name.trim()) {
-            let what = "its name is there twice".to_owned();
-            return Err(PublishError::study(study, what, "a study of each name"));
+        if let Some(other) = names.insert(meant(&study.name), &study.name) {
+            let (study, other) = (study.name.clone(), other.clone());
+            return Err(PublishError::SameName { study, other });
         }
         check_study(&core, study)?;
     }
@@ -245,9 +257,32 @@ fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
 /// Noise multipliers of the releases, equal shares of (ε, δ); what they cost, computed back from
 /// them, is at most ε.
 ///
-/// **Errors**: [`PublishError::Budget`].
-pub(crate) fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishError> {
-    equal_noise_multipliers(publication.epsilon, publication.delta, publication.releases)
+/// **Errors**: [`PublishError::Budget`]; [`PublishError::Refused`] for noise that the mechanism of a
+/// release does not have: known before anything is made.
+pub(crate) fn noise_multipliers(
+    publication: &Publication,
+    contributors: usize,
+) -> Result<Vec<f64>, PublishError> {
+    let multipliers =
+        equal_noise_multipliers(publication.epsilon, publication.delta, publication.releases)?;
+    let parameters = Parameters::own_units(contributors as u32, publication.features, 0);
+    for multiplier in &multipliers {
+        let grid = parameters.grid_exponent;
+        let made = GridGaussian::unsampled(grid, *multiplier, parameters.agents);
+        made.map_err(|error| off_grid(*multiplier, &error))?;
+    }
+    Ok(multipliers)
+}
+
+/// The refusal of noise that the grid of releases does not have, with what changes it.
+fn off_grid(noise_multiplier: f64, error: &GaussianError) -> PriorFileError {
+    let other = if noise_multiplier > 1.0 {
+        "fewer releases, a larger epsilon or a larger delta"
+    } else {
+        "a smaller epsilon or a smaller delta"
+    };
+    let admissible = format!("what the integers of a release hold: {other}");
+    refuse("noise of a release", error, &admissible)
 }
 
 /// The same for so many releases that cost ε at δ together.
@@ -336,7 +371,7 @@ impl Prepared {
     /// **Cost**: that of [`Context::new`].
     pub fn new(publication: &Publication, contributors: usize) -> Result<Self, PublishError> {
         check_publication(publication, contributors)?;
-        let multipliers = noise_multipliers(publication)?;
+        let multipliers = noise_multipliers(publication, contributors)?;
         let context = Arc::new(Context::new(
             &publication.space,
             publication.features,

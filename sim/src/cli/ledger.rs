@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sordino_core::privacy::Event;
 use sordino_experiment::progress::log::note;
+use sordino_host::ledger::contributions::given;
 use sordino_host::ledger::{
     CounterPlace, Ledger, LedgerError, Options, Preview, Terms, means_the_same,
 };
@@ -34,7 +35,8 @@ pub struct LedgerArguments {
 
 impl LedgerArguments {
     /// What opening the ledger for these terms would find, once it is known that these events fit its
-    /// budget; nothing is made or written. The next charge costs `next`.
+    /// budget; nothing is made or written. The next charge costs `next`. Says what federations got of
+    /// the same data, which is not in the budget.
     ///
     /// **Errors**: the ledger's, with the option that helps; `nothing` ends each.
     pub fn preview(
@@ -44,10 +46,16 @@ impl LedgerArguments {
         next: &[Event],
         nothing: &str,
     ) -> Result<Preview, CliError> {
-        self.options(next)
-            .and_then(|options| Preview::of(&self.ledger, terms, &options))
+        let options = self
+            .options(next)
+            .map_err(|error| refused(error, nothing))?;
+        let preview = Preview::of(&self.ledger, terms, &options)
             .and_then(|mut preview| preview.admits(events).map(|()| preview))
-            .map_err(|error| refused(error, nothing))
+            .map_err(|error| refused(error, nothing))?;
+        let given = given(&options.counter, &terms.data);
+        let given = given.map_err(|error| CliError::input(format!("{error}; {nothing}")))?;
+        given.iter().for_each(|told| note(told));
+        Ok(preview)
     }
 
     /// The ledger of secret noise for these terms, with room for these events, which says what is
@@ -125,8 +133,17 @@ pub fn refused(error: LedgerError, nothing: &str) -> CliError {
         }
         LedgerError::Mismatch {
             key: "data set", ..
-        } => "; --ledger names a file of its own for another data set",
+        } => {
+            "; if these are the same data, write the name as the ledger does; else --ledger names a file of its own"
+        }
         LedgerError::Mismatch { .. } => "; what a ledger began with holds for all its charges",
+        LedgerError::OtherLedger {
+            gone: false,
+            other: Some(_),
+            ..
+        } => {
+            "; --another-ledger begins or uses one of its own, and the data then give what both budgets admit together"
+        }
         LedgerError::OtherLedger { .. } => "; --another-ledger goes on all the same",
         _ => "",
     };

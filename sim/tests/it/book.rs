@@ -1,6 +1,7 @@
 //! The commands of the data scientist's chapter, run as they stand on studies of the form that it
 //! shows.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -84,13 +85,45 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
         panic!("{} commands", said.len())
     };
     assert!(
-        label.contains("60, in 2 releases") && label.contains("studies"),
+        label.contains("60, in 2 releases") && label.contains("demo"),
         "{label}"
     );
     assert!(found.contains("sgd"), "{found}");
     let history = std::fs::read_to_string(folder.join("sordino-optimize/history.csv")).unwrap();
     assert_eq!(history.lines().count(), 31, "{history}");
     assert!(folder.join("sordino-optimize/best.json").is_file());
+}
+
+/// The data sets that the publications of a page name, in shell and in Python.
+fn data_sets(page: &str) -> BTreeSet<&str> {
+    let publishes = ["prior publish", "publish("];
+    let lines = page
+        .lines()
+        .filter(|line| publishes.iter().any(|word| line.contains(word)));
+    let named = ["--dataset ", "dataset=\""];
+    let names = lines.flat_map(|line| named.iter().flat_map(|word| line.split(word).skip(1)));
+    names
+        .filter_map(|rest| rest.split([' ', '"', '`']).next())
+        .collect()
+}
+
+/// The same data under two names have two budgets.
+#[test]
+fn the_publications_of_a_page_name_one_data_set() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    for page in [
+        "book/src/data-scientist.md",
+        "prior-files.md",
+        "book/src/researcher.md",
+        "book/src/embedding.md",
+    ] {
+        let text = std::fs::read_to_string(docs.join(page)).unwrap();
+        // A call may go on in the next line.
+        let text = text.replace("epsilon=1,\n", "epsilon=1, ");
+        assert_eq!(data_sets(&text).len(), 1, "{page}: {:?}", data_sets(&text));
+    }
+    let two = "sordino prior publish --dataset a --out p\nsordino.publish(s, space, dataset=\"b\")";
+    assert_eq!(data_sets(two), BTreeSet::from(["a", "b"]));
 }
 
 /// What the commands of a block print, one after the other, with words that a test adds to some.

@@ -556,7 +556,7 @@ fn one_file_may_be_the_whole_budget_and_a_refused_one_leaves_no_ledger() {
         .collect();
     let other = refused(&folder, 2, &other);
     assert!(
-        other.contains("--ledger names a file of its own for another data set"),
+        other.contains("write the name as the ledger does; else --ledger names a file of its own"),
         "{other}"
     );
 }

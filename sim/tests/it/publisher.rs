@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use sordino_core::privacy::{Event, NeighboringRelation};
+use sordino_host::ledger::contributions::Contributions;
+
 use crate::prior::{case, publish, read};
 use crate::util::{command, done, json, printed, refused, said};
 
@@ -218,7 +221,7 @@ fn studies_with_the_same_rows_and_days_that_cannot_be_are_told_of() {
         &publish(&["p.safetensors", "--date", "2999-01-31", "--dry-run"]),
     );
     for needed in [
-        "1 of 61 studies have the same rows as another: copied and s5",
+        "1 of 61 studies have the same rows as another, all or some: copied and s5 (10 rows)",
         "date 2999-01-31 is in the future",
     ] {
         assert!(said(&output).contains(needed), "{}", said(&output));
@@ -238,6 +241,137 @@ fn studies_with_the_same_rows_and_days_that_cannot_be_are_told_of() {
         wrong.contains("admissible: a day that there is, as in 2026-11-23"),
         "{wrong}"
     );
+}
+
+/// The dry run admitted it, and the refusal left a key, a ledger and its budget.
+#[test]
+fn noise_that_no_release_has_leaves_nothing() {
+    let folder = case("no-noise", 60);
+    let before = names(&folder);
+    for more in [&[][..], &["--dry-run"]] {
+        let words = "prior publish --from studies.csv --space space.toml --epsilon 1e-5 --delta 1e-12 --releases 64 \
+                     --dataset test --max-epsilon 1e-5 --sign new.key --no-counter --out p.safetensors";
+        let words: Vec<&str> = words
+            .split_whitespace()
+            .chain(more.iter().copied())
+            .collect();
+        let said = refused(&folder, 2, &words);
+        assert!(
+            said.contains(
+                "fewer releases, a larger epsilon or a larger delta; nothing was published"
+            ),
+            "{said}"
+        );
+        assert_eq!(names(&folder), before);
+    }
+}
+
+/// Another user, a container or another state folder begins with a new budget.
+#[test]
+fn the_first_ledger_of_an_account_is_told_of_once() {
+    let folder = case("account", 60);
+    let told = "no ledger was counted on this account before; charges ";
+    for (words, times) in [
+        (of_epsilon("0.5", &["p.safetensors", "--dry-run"]), 1),
+        (of_epsilon("0.5", &["p.safetensors"]), 1),
+        (of_epsilon("0.5", &["q.safetensors"]), 0),
+    ] {
+        let output = counted(&folder, &words);
+        assert!(output.status.success());
+        assert_eq!(
+            said(&output).matches(told).count(),
+            times,
+            "{}",
+            said(&output)
+        );
+    }
+}
+
+/// A publisher whose data set also joined federations was not told that these are counted apart.
+#[test]
+fn what_federations_got_of_the_data_set_is_told_before_the_charge() {
+    let folder = case("joined", 60);
+    let place = folder.join("state/sordino/contributions");
+    let event = Event::Gaussian {
+        noise_multiplier: 4.0,
+        relation: NeighboringRelation::ReplaceSpecial,
+    };
+    let mut count = Contributions::open(&place, Some("Test"), "a campaign", 0).unwrap();
+    count.agree(&[(event, 1)], 1e-5, f64::INFINITY).unwrap();
+    for more in [&["p.safetensors", "--dry-run"][..], &["p.safetensors"]] {
+        let output = counted(&folder, &publish(more));
+        assert!(output.status.success());
+        let told = "the data set \"test\" gave, or may give, ε 0.9264 at δ = 0.00001 to 1 federation; that is counted apart, and is \
+                    not in this budget";
+        assert_eq!(said(&output).matches(told).count(), 1, "{}", said(&output));
+    }
+}
+
+/// The hint was a ledger that refuses: `tune` counts records, and `publish` studies.
+#[test]
+fn a_ledger_of_another_command_is_not_proposed() {
+    let folder = case("kinds", 60);
+    let first = counted(&folder, &publish(&["p.safetensors"]));
+    assert!(first.status.success(), "{}", said(&first));
+    let tune = "tune --command true --space box.toml --dataset test --ledger tune.jsonl --score-range 0,1 --epsilon 1 --max-epsilon 4 \
+                --records 5000";
+    let space = "[parameters.rate]\nlow = 0\nhigh = 1\n";
+    std::fs::write(folder.join("box.toml"), space).unwrap();
+    let words: Vec<&str> = tune.split_whitespace().collect();
+    let output = counted(&folder, &words);
+    let told = failed(&output);
+    for needed in [
+        "it counts by \"study\" with the accountant ",
+        "which is not what is asked for, so the two cannot share a ledger",
+        "; --another-ledger begins or uses one of its own, and the data then give what both budgets admit together",
+    ] {
+        assert!(told.contains(needed), "{told}");
+    }
+    assert!(!told.contains("use that one"), "{told}");
+}
+
+/// A contributor under two names is in the sum twice, and the label knows one.
+#[test]
+fn one_contributor_under_several_names_is_refused_or_told_of() {
+    let folder = case("names", 60);
+    let text = read(&folder, "studies.csv");
+    // Re-exports of s5, each with one row of ten that is another.
+    let export = |name: &str, dropped: usize| -> String {
+        let rows = text.lines().filter(|line| line.starts_with("s5,"));
+        let rows = rows.enumerate().filter(|(row, _)| *row != dropped);
+        let rows = rows.map(|(_, line)| line.replacen("s5", name, 1) + "\n");
+        rows.chain([format!("{name},0.5,a,{dropped}.75\n")])
+            .collect()
+    };
+    let with = |names: &[&str]| {
+        let more = names.iter().enumerate();
+        let more: String = more.map(|(row, name)| export(name, row)).collect();
+        std::fs::write(folder.join("studies.csv"), text.clone() + &more).unwrap();
+    };
+    let before = names(&folder);
+    with(&["ward 0", "ward  0"]);
+    for more in [&["p.safetensors"][..], &["p.safetensors", "--dry-run"]] {
+        let twice = refused(&folder, 2, &publish(more));
+        assert!(
+            twice.contains("study ward  0: its name is there twice, also as \"ward 0\""),
+            "{twice}"
+        );
+    }
+    with(&["S5"]);
+    let twice = refused(&folder, 2, &publish(&["p.safetensors"]));
+    assert!(
+        twice.contains("study S5: its name is there twice, also as \"s5\""),
+        "{twice}"
+    );
+    assert_eq!(names(&folder), before);
+    with(&["other", "s\u{b2}"]);
+    let told = done(&folder, &publish(&["p.safetensors", "--dry-run"]));
+    for needed in [
+        "2 of 62 studies have the same rows as another, all or some: other and s5 (9 rows), s\u{b2} and s5 (9 rows), s\u{b2} and other (8 rows)",
+        "1 of 62 studies have a name that looks like another name, by a character that looks like another or like none: \"s\u{b2}\" (U+00B2)",
+    ] {
+        assert!(said(&told).contains(needed), "{}", said(&told));
+    }
 }
 
 #[test]

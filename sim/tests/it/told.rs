@@ -22,7 +22,7 @@ fn names_that_differ_in_case_alone_are_told_of() {
     words[place] = "other";
     let other = refused(&folder, 2, &words);
     assert!(
-        other.contains("--ledger names a file of its own"),
+        other.contains("; if these are the same data, write the name as the ledger does; else --ledger names a file of its own"),
         "{other}"
     );
 }

@@ -198,6 +198,9 @@ fn standard_error_does_not_tell_which_candidate_failed_or_how() {
         .to_owned()
     };
     let bits = "if [ $SORDINO_X = 2 ]; then exit 173; fi; if [ $SORDINO_X = 3 ]; then echo nan; else echo 1; fi";
+    // What the first ledger of an account is told is of the account alone.
+    let state = case.folder.join("state/sordino/ledgers");
+    std::fs::create_dir_all(state).unwrap();
     assert_eq!(lowest(bits, &[]), lowest("echo 1", &[]));
     // Who asks for it is told, and the help says what that is.
     let told = lowest(bits, &["--show-errors"]);

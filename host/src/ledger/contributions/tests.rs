@@ -324,3 +324,63 @@ fn names_and_files_that_are_none_are_refused() {
         Err(ContributionsError::Damaged { .. })
     ));
 }
+
+/// A publisher of a data set joined a campaign with it, and nobody was told that there are two
+/// counts.
+#[test]
+fn ledgers_and_federations_of_one_name_are_told_of_each_other() {
+    let state = std::env::temp_dir().join(format!("sordino-both-counts-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&state);
+    let counter = CounterPlace::Folder(state.join("ledgers"));
+    let place = state.join("contributions");
+    let event = Event::Gaussian {
+        noise_multiplier: 4.0,
+        relation: NeighboringRelation::ReplaceSpecial,
+    };
+    assert_eq!(given(&counter, "ward 7").unwrap(), None);
+    let mut count = Contributions::open(&place, Some("ward 7"), "a campaign", 0).unwrap();
+    assert_eq!(
+        given(&counter, "ward 7").unwrap(),
+        None,
+        "nothing was agreed to"
+    );
+    assert_eq!(count.charged().unwrap(), Vec::<String>::new());
+    count.agree(&[(event, 1)], 1e-5, f64::INFINITY).unwrap();
+    let told = given(&counter, "Ward  7").unwrap().unwrap();
+    let begin = "the data set \"Ward  7\" gave, or may give, ε 0.9264";
+    assert!(
+        told.starts_with(begin) && told.contains("0.00001 to 1 federation; "),
+        "{told}"
+    );
+    assert_eq!(given(&counter, "ward 8").unwrap(), None);
+    // The other way round.
+    let terms = crate::ledger::Terms {
+        data: "WARD 7".into(),
+        unit: "study".into(),
+        records: None,
+        accounting: crate::ledger::Accounting::Gaussian,
+        epsilon_max: Some(4.0),
+        delta: 1e-5,
+    };
+    let options = crate::ledger::Options {
+        counter,
+        another: false,
+        next: vec![event],
+    };
+    let path = state.join("ledger.jsonl");
+    let mut ledger = crate::ledger::Ledger::open_secret(&path, &terms, &options).unwrap();
+    assert_eq!(
+        count.charged().unwrap(),
+        Vec::<String>::new(),
+        "no charge yet"
+    );
+    ledger.charge(0, &[event]).unwrap();
+    let told = count.charged().unwrap();
+    assert!(
+        told.len() == 1 && told[0].contains("ledger.jsonl holds ε 0.9264"),
+        "{told:?}"
+    );
+    std::fs::remove_file(&path).unwrap();
+    assert!(count.charged().unwrap()[0].ends_with("ledger.jsonl holds 1 charges"));
+    std::fs::remove_dir_all(&state).unwrap();
+}

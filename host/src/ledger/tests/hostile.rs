@@ -239,7 +239,8 @@ fn a_name_that_a_slip_makes_different_is_the_same_data_set() {
 #[test]
 fn a_ledger_seen_for_the_first_time_is_told_also_if_it_is_empty() {
     let desk = Desk::new("first-time");
-    assert_eq!(desk.open().unwrap().notes().len(), 0, "it is begun here");
+    drop(desk.open().unwrap());
+    assert_eq!(desk.open().unwrap().notes().len(), 0, "it was begun here");
     let elsewhere = Options {
         counter: CounterPlace::Folder(desk.folder.join("a/b/c")),
         ..desk.options()
@@ -264,4 +265,68 @@ fn a_ledger_without_a_charge_that_is_open_is_seen_before_anything_is_made() {
     may_begin().unwrap();
     // Nothing stays locked.
     Ledger::open_secret(&desk.folder.join("b"), &terms(), &options).unwrap();
+}
+
+/// Whoever published data that have a ledger of `tune` was sent to a ledger that refuses.
+#[test]
+fn a_ledger_of_another_unit_is_not_proposed() {
+    let desk = Desk::new("units");
+    let mut ledger = desk.open().unwrap();
+    ledger.charge(0, &[pure(0.5)]).unwrap();
+    drop(ledger);
+    let of_studies = Terms {
+        unit: "study".into(),
+        ..terms()
+    };
+    let path = desk.folder.join("second.jsonl");
+    let options = desk.options();
+    let opened = Ledger::open_secret(&path, &of_studies, &options).map(|_| ());
+    let looked = Preview::of(&path, &of_studies, &options).map(|_| ());
+    for refused in [opened, looked] {
+        let said = refused.unwrap_err().to_string();
+        let unit = format!("it counts by {:?} with the accountant ", terms().unit);
+        assert!(
+            said.contains(&unit) && said.contains("cannot share a ledger"),
+            "{said}"
+        );
+        assert!(!said.contains("use that one"), "{said}");
+    }
+    // One of the same unit is.
+    let said = Preview::of(&path, &terms(), &options)
+        .map(|_| ())
+        .unwrap_err();
+    assert!(said.to_string().contains("use that one"), "{said}");
+}
+
+/// Another user, a container or another state folder begins with a new budget.
+#[test]
+fn the_first_ledger_of_an_account_says_what_is_not_known() {
+    let desk = Desk::new("first");
+    let told = "no ledger was counted on this account before; charges ";
+    let notes = |ledger: &Ledger| ledger.notes().to_vec();
+    let looked = Preview::of(&desk.path, &terms(), &desk.options()).unwrap();
+    assert!(looked.notes()[0].starts_with(told), "{:?}", looked.notes());
+    let first = notes(&desk.open().unwrap());
+    assert!(first.len() == 1 && first[0].starts_with(told), "{first:?}");
+    assert!(
+        first[0].contains("other users, on other machines"),
+        "{first:?}"
+    );
+    // Once: neither of the same one again, nor of another one.
+    assert_eq!(notes(&desk.open().unwrap()), Vec::<String>::new());
+    let other = Terms {
+        data: "others".into(),
+        ..terms()
+    };
+    let other = Ledger::open_secret(&desk.folder.join("other.jsonl"), &other, &desk.options());
+    assert_eq!(notes(&other.unwrap()), Vec::<String>::new());
+}
+
+/// Sigma at the end of a word is another character in lower case.
+#[test]
+fn final_sigma_opens_no_second_budget() {
+    assert!(means_the_same(
+        "\u{3bf}\u{3b4}\u{3bf}\u{3c3}",
+        "\u{39f}\u{394}\u{39f}\u{3a3}"
+    ));
 }

@@ -65,14 +65,15 @@ pub struct Cost {
 impl<'a> Checked<'a> {
     /// Checks all that can be known without a ledger; `epsilon_max` is the budget of a new one.
     ///
-    /// **Errors**: [`PublishError::Refused`], [`PublishError::Study`], [`PublishError::Budget`].
+    /// **Errors**: [`PublishError::Refused`], [`PublishError::Study`], [`PublishError::SameName`],
+    /// [`PublishError::Budget`].
     pub fn new(
         publication: &'a Publication,
         studies: &'a [Study],
         epsilon_max: Option<f64>,
     ) -> Result<Self, PublishError> {
         check(publication, studies)?;
-        let multipliers = noise_multipliers(publication)?;
+        let multipliers = noise_multipliers(publication, studies.len())?;
         check_budget(&multipliers, publication.delta, epsilon_max)?;
         let events = multipliers.iter().map(|z| event(*z)).collect();
         Ok(Checked {

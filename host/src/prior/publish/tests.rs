@@ -366,9 +366,22 @@ fn a_guided_search_is_a_function_of_its_log_and_its_file() {
 fn two_studies_of_one_name_are_refused() {
     let mut twice = studies(20, 10, true);
     assert!(check(&publication(2.0), &twice).is_ok());
-    twice[7].name = format!("{} ", twice[3].name);
-    let refused = check(&publication(2.0), &twice).unwrap_err().to_string();
-    assert!(refused.contains("its name is there twice"), "{refused}");
+    let first = twice[3].name.clone();
+    for second in [
+        first.clone(),
+        format!("{first} "),
+        first.to_uppercase(),
+        first.replace(' ', "  "),
+    ] {
+        twice[7].name.clone_from(&second);
+        let refused = check(&publication(2.0), &twice).unwrap_err();
+        assert!(
+            matches!(&refused, PublishError::SameName { study, other } if (study, other) == (&second, &first))
+        );
+        let said =
+            format!("study {second}: its name is there twice, also as {first:?}; admissible: ");
+        assert!(refused.to_string().starts_with(&said), "{refused}");
+    }
 }
 
 #[test]
@@ -560,4 +573,41 @@ fn an_enrolled_contributor_may_have_nothing_to_say() {
         Err(PublishError::Refused(error)) => assert_eq!(error.what, "number of studies"),
         other => panic!("{}", other.is_ok()),
     }
+}
+
+/// A dry run admitted noise that no release has, and publishing made a ledger and a key before it
+/// refused.
+#[test]
+fn noise_that_no_release_has_is_refused_before_a_ledger() {
+    let studies = studies(20, 10, true);
+    let publication = |epsilon, delta, releases| Publication {
+        epsilon,
+        delta,
+        releases,
+        ..publication(2.0)
+    };
+    for (asked, change) in [
+        (
+            publication(1e-5, 1e-12, 64),
+            "fewer releases, a larger epsilon or a larger delta",
+        ),
+        (
+            publication(1e9, 1e-5, 1),
+            "a smaller epsilon or a smaller delta",
+        ),
+    ] {
+        let checked = Checked::new(&asked, &studies, None).map(|_| ());
+        let prepared = Prepared::new(&asked, 20).map(|_| ());
+        for refused in [checked, prepared] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(refused, PublishError::Refused(_)), "{refused:?}");
+            let said = refused.to_string();
+            assert!(
+                said.starts_with("noise of a release is noise_multiplier "),
+                "{said}"
+            );
+            assert!(said.ends_with(change), "{said}");
+        }
+    }
+    assert!(Checked::new(&publication(1e-4, 1e-5, 2), &studies, None).is_ok());
 }

@@ -171,12 +171,13 @@ fn input(why: impl Display) -> CliError {
 /// An error of the library as one of this command: input unless something was charged.
 fn told(error: PublishError) -> CliError {
     match error {
-        PublishError::Refused(_) | PublishError::Study { .. } | PublishError::Budget(_) => {
-            CliError::input(format!(
-                "{}; {NOTHING}",
-                sordino_experiment::text::chain(&error)
-            ))
-        }
+        PublishError::Refused(_)
+        | PublishError::Study { .. }
+        | PublishError::SameName { .. }
+        | PublishError::Budget(_) => CliError::input(format!(
+            "{}; {NOTHING}",
+            sordino_experiment::text::chain(&error)
+        )),
         _ => CliError::failure(error),
     }
 }
