@@ -225,6 +225,10 @@ async fn agree(
         })
         .transpose()
         .map_err(|error: ContributionsError| DataError::from(error))?;
+    let ledgers = count
+        .as_ref()
+        .map_or(Ok(Vec::new()), Contributions::charged);
+    let ledgers = beside_the_sum(&ledgers.map_err(DataError::from)?);
     let weighed = before.as_ref().map(|before| before.weighed);
     // What somebody who is asked agrees to, also where there are no others yet.
     let together = weighed.map(|weighed| weighed.together);
@@ -233,7 +237,7 @@ async fn agree(
         .as_ref()
         .map_or(String::new(), |before| format!("; {before}"));
     let sentence = format!(
-        "{admitted}{made}; {}{own}{others}",
+        "{admitted}{made}; {}{own}{others}{ledgers}",
         seen(&joining.invitation, &key)
     );
     // Who has begun has agreed to as much as was admitted then, and to no more.
@@ -309,6 +313,17 @@ fn agreed(
     }
     data::remember(&joining.folder, &count)?;
     Ok(count)
+}
+
+/// What ledgers of the same data set hold, for the sentence that is agreed to.
+fn beside_the_sum(ledgers: &[String]) -> String {
+    match ledgers {
+        [] => String::new(),
+        ledgers => format!(
+            "; under the name of its data set {}, from `publish`, `tune` or a server, which is not in this sum",
+            ledgers.join(", ")
+        ),
+    }
 }
 
 /// Who sees what an agent contributes, in words.

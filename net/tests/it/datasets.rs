@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_core::random::Stream;
 use sordino_host::ledger::contributions::Contributions;
+use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
 use sordino_net::data::Data;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{JoinError, Joined, Joining, join};
@@ -112,12 +114,37 @@ fn begun(
     (Process::start(command), log)
 }
 
+/// A ledger of what was published of this data, counted where sites count.
+fn published(counts: &Place, data: &str) {
+    let event = Event::Gaussian {
+        noise_multiplier: 4.0,
+        relation: NeighboringRelation::ReplaceSpecial,
+    };
+    let terms = Terms {
+        data: data.into(),
+        unit: "study".into(),
+        records: None,
+        accounting: Accounting::Gaussian,
+        epsilon_max: Some(4.0),
+        delta: 1e-5,
+    };
+    let options = Options {
+        counter: CounterPlace::Folder(counts.0.join("ledgers")),
+        another: false,
+        next: vec![event],
+    };
+    let path = counts.0.join("published.jsonl");
+    let mut ledger = Ledger::open_secret(&path, &terms, &options).unwrap();
+    ledger.charge(0, &[event]).unwrap();
+}
+
 #[test]
 fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
     bounded(|| {
         let first = campaign("dataset-first", 2, &[]);
         let second = campaign("dataset-second", 2, &[]);
         let counts = Place::new("dataset-counts");
+        published(&counts, "Ward 7");
         let server = first.serve();
         let other = second.serve();
         let ours = first.invite();
@@ -137,11 +164,14 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
             .zip(&arguments)
             .map(|(invitation, site)| begun(&first, invitation, site))
             .collect();
-        for told in ended(sites) {
+        for (slot, told) in ended(sites).into_iter().enumerate() {
             assert!(
                 told.contains(" agrees: ") && !told.contains("other federation"),
                 "{told}"
             );
+            // Of its own name alone, and in no sum.
+            let holds = "published.jsonl holds ε 0.9264 at δ = 0.00001, from `publish`, `tune` or a server, which is not in this sum";
+            assert_eq!(told.contains(holds), slot == 0, "{told}");
             assert!(told.contains("sent to 2 rounds"), "{told}");
         }
         assert!(server.ended().success(), "{}", first.heard());
