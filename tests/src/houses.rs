@@ -90,7 +90,7 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "sim/lab/src/",
         floors: &[
-            &["compare", "execute", "newcomers"],
+            &["compare", "execute", "newcomers", "privacy"],
             &["sweep"],
             &["work"],
             &["parts"],

@@ -326,11 +326,11 @@ impl Counter {
                 let gone = ledger == self.ledger;
                 return Err(LedgerError::OtherLedger {
                     gone,
-                    data: kept.data,
+                    data: kept.data.into(),
                     other: None,
                     path: ledger,
                     charges,
-                    counter: path,
+                    counter: path.into(),
                 });
             }
         }

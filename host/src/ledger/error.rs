@@ -105,24 +105,25 @@ pub enum LedgerError {
     },
     /// The data set has charges in another ledger.
     #[error(
-        "the data set {data:?} has {charges} charges in {} (as {counter} says): {}, because losses in two ledgers add up \
+        "the data set {data:?} has {charges} charges in {} (as {} says): {}, because losses in two ledgers add up \
          and neither budget knows the other",
         place(path, *gone),
+        counter.display(),
         advice(*gone, other.as_deref())
     )]
     OtherLedger {
         /// Whether that is where this one is: it was removed, or another was put in its place.
         gone: bool,
         /// The name of the data set.
-        data: String,
+        data: Box<str>,
         /// What the other ledger counts, where that is not what was asked for: then it cannot be used.
-        other: Option<String>,
+        other: Option<Box<str>>,
         /// Where the other ledger was last seen.
         path: PathBuf,
         /// Its number of charges.
         charges: u64,
         /// Where that is kept.
-        counter: PathBuf,
+        counter: Box<Path>,
     },
     /// The second counter cannot be kept.
     #[error("the second count of charges cannot be kept: {error}")]

@@ -651,7 +651,7 @@ fn explained(error: LedgerError, terms: &Terms) -> LedgerError {
             LedgerError::OtherLedger {
                 gone: false,
                 data,
-                other,
+                other: other.map(Into::into),
                 path,
                 charges,
                 counter,

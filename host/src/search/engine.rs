@@ -125,6 +125,13 @@ pub(super) struct Proposal {
     pub(super) is_guided: bool,
 }
 
+/// The logarithm of the expected improvement over a mean, where what is believed were so many times
+/// as uncertain.
+fn log_gain(at: &Estimate, wider: f64, incumbent: f64) -> f64 {
+    let std = at.std * wider;
+    log_expected_improvement::value(at.mean, std * std, incumbent)
+}
+
 #[derive(Clone)]
 pub(super) struct Engine {
     space: Space,
@@ -230,7 +237,7 @@ impl Engine {
         // The next question begins with it: what is believed is what is asked by. A fit that fails
         // leaves the parameters.
         while optimizer.fit_is_due() && optimizer.fit().is_ok() {}
-        Ok(self.moments(&mut optimizer, points)?)
+        self.moments(&mut optimizer, points)
     }
 
     /// What a model believes at these points.
@@ -375,7 +382,7 @@ impl Engine {
         };
         // Every second time, so that what is found is made precise, too.
         let elsewhere = if number.is_multiple_of(2) {
-            self.elsewhere(&mut believer, &best, &pool, (given, pending, failed))?
+            self.elsewhere(&mut believer, &best, &pool, given, (pending, failed))?
         } else {
             None
         };
@@ -390,7 +397,8 @@ impl Engine {
         believer: &mut Inner,
         best: &[f64],
         pool: &[Vec<f64>],
-        (given, pending, failed): (&[Option<f64>], &[Vec<f64>], &[Vec<f64>]),
+        given: &[Option<f64>],
+        (pending, failed): (&[Vec<f64>], &[Vec<f64>]),
     ) -> Result<Option<Vec<f64>>, OptimizerError> {
         let apart = self.deviation();
         let known: Vec<Vec<f64>> = self
@@ -406,12 +414,10 @@ impl Engine {
         let incumbent = means
             .map(|estimate| estimate.mean)
             .fold(f64::NEG_INFINITY, f64::max);
-        let gain =
-            |mean: f64, std: f64| log_expected_improvement::value(mean, std * std, incumbent);
         let promised = self.moments(believer, &[best.to_vec()])?;
         if !promised
             .iter()
-            .all(|at| gain(at.mean, at.std) < Scalar::ln(IDLE * apart))
+            .all(|at| log_gain(at, 1.0, incumbent) < Scalar::ln(IDLE * apart))
         {
             return Ok(None);
         }
@@ -420,12 +426,14 @@ impl Engine {
         if widest == 0.0 {
             return Ok(None);
         }
-        let promise = |at: &Estimate| gain(at.mean, at.std * apart / widest);
+        let wider = apart / widest;
         let chosen = pool
             .iter()
             .zip(&believed)
             .filter(|(point, _)| self.is_new(point, pending, failed))
-            .max_by(|(_, a), (_, b)| promise(a).total_cmp(&promise(b)));
+            .max_by(|(_, a), (_, b)| {
+                log_gain(a, wider, incumbent).total_cmp(&log_gain(b, wider, incumbent))
+            });
         Ok(chosen.map(|(point, _)| point.clone()))
     }
 

@@ -225,7 +225,7 @@ fn a_name_that_a_slip_makes_different_is_the_same_data_set() {
     for data in ["northern wards", "NORTHERN WARDS", "Northern  wards"] {
         let refused = open("b", data).map(|_| ());
         assert!(
-            matches!(&refused, Err(LedgerError::OtherLedger { data, .. }) if data == "Northern wards"),
+            matches!(&refused, Err(LedgerError::OtherLedger { data, .. }) if **data == *"Northern wards"),
             "{data}"
         );
     }
