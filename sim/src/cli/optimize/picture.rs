@@ -94,9 +94,12 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
 /// How many digits tell values of a search apart: six, and more where all lie close together far
 /// from zero.
 pub fn digits(search: &Search) -> usize {
-    let values = || search.history().map(|(_, value)| value);
-    let low = values().fold(f64::INFINITY, f64::min);
-    let high = values().fold(f64::NEG_INFINITY, f64::max);
+    let mut low = f64::INFINITY;
+    let mut high = f64::NEG_INFINITY;
+    for (_, value) in search.history() {
+        low = low.min(value);
+        high = high.max(value);
+    }
     let largest = low.abs().max(high.abs());
     if high > low {
         let lost = (largest / (high - low)).log10().ceil().max(0.0);
