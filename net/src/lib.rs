@@ -5,22 +5,12 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`mod@join`] | taking part with an invitation |
-//! | [`invitation`] | one line that brings an agent to its server |
-//! | [`serve`] | a server with secret noise |
-//! | [`rehearsal`] | a federation of the simulator over a real network |
-//! | [`cli`] | arguments in, exit code out |
-//!
-//! All other modules are the rooms of these programs, public for their tests; their names change as
-//! the programs do.
-//!
-//! | module | what it holds |
-//! |---|---|
 //! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
 //! | [`shares`] | two servers in the place of one: what an agent sends, what both know |
 //! | [`keys`] | a server's keys, and how they change |
 //! | [`authority`] | agents by certificates that a site's own authority signs |
 //! | [`stored`] | the version in every stored file |
+//! | [`invitation`] | one line that brings an agent to its server |
 //! | [`terms`] | the agreement with its candidates, and everything that both sides compute from them |
 //! | [`party`] | what a method is to agents and servers: the one place that knows which methods there are |
 //! | `cost` | what releases cost |
@@ -38,9 +28,17 @@
 //! | [`link`] | an agent's connection to its server |
 //! | [`journal`] | what an agent did, line by line |
 //! | [`help`] | the second of two servers, and the leader's line to it |
+//! | [`serve`] | a server with secret noise |
 //! | [`agent`] | an agent that can be killed at any moment |
+//! | [`mod@join`] | taking part with an invitation |
 //! | `chaos` | a bad network |
 //! | [`bridge`](https://mqtt.org) | feature `mqtt`: connections carried by a broker that need not be trusted |
+//! | [`rehearsal`] | a federation of the simulator over a real network |
+//! | [`cli`] | arguments in, exit code out |
+//!
+//! Meant for others are [`mod@join`], [`invitation`], [`serve`], [`rehearsal`] and [`cli`]. All other
+//! modules are the rooms of these programs, public for their tests; their names change as the
+//! programs do.
 //!
 //! ```no_run
 //! # async fn take_part(line: &str) -> Result<(), Box<dyn std::error::Error>> {

@@ -495,9 +495,12 @@ fn shown(point: &Point) -> String {
     parts.join(", ")
 }
 
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
+}
+
 /// What is probably wrong with a line that is no number.
 fn hint(line: &str) -> &'static str {
-    let is_number = |text: &str| text.parse::<f64>().is_ok();
     if is_number(&line.replacen(',', ".", 1)) {
         "; decimals follow a point"
     } else if line.starts_with(['{', '[', '"']) {

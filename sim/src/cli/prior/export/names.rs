@@ -21,14 +21,16 @@ pub(super) fn constants<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String>
     out
 }
 
+/// A letter of a constant's name.
+fn letter(c: char) -> char {
+    if c.is_ascii_alphanumeric() {
+        c.to_ascii_uppercase()
+    } else {
+        '_'
+    }
+}
+
 fn constant(name: &str) -> String {
-    let letter = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
     let name: String = name.chars().map(letter).collect();
     let named = name.chars().any(|c| c != '_');
     if named && !name.starts_with(|c: char| c.is_ascii_digit()) {
