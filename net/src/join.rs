@@ -225,10 +225,8 @@ async fn agree(
         })
         .transpose()
         .map_err(|error: ContributionsError| DataError::from(error))?;
-    let ledgers = count
-        .as_ref()
-        .map_or(Ok(Vec::new()), Contributions::charged);
-    let ledgers = beside_the_sum(&ledgers.map_err(DataError::from)?);
+    let ledgers = count.as_ref().map_or(Vec::new(), Contributions::charged);
+    let ledgers = beside_the_sum(&ledgers);
     let weighed = before.as_ref().map(|before| before.weighed);
     // What somebody who is asked agrees to, also where there are no others yet.
     let together = weighed.map(|weighed| weighed.together);

@@ -111,7 +111,7 @@ class Optimizer:
     def recommend(self) -> Optional[Tuple[Point, float, float]]:
         """The told point of the best posterior mean, with mean and standard deviation there: noise moves it less than
         `best`. The deviation takes the fitted noise and lengthscales for the true ones: of few noisy values it is far too
-        small."""
+        small. Both are of the values told, also where a prior file chooses what is asked."""
         found = self._native.recommend()
         return None if found is None else (self._point(found[0]), found[1], found[2])
 
@@ -132,7 +132,7 @@ class Optimizer:
 
     def predict(self, points: Sequence[Mapping[str, Any]]) -> Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
         """Mean and standard deviation of the function at these points, dicts or the rows of a DataFrame, in the unit of its
-        values. The deviation is as that of `recommend`."""
+        values, as `recommend` has them. A call fits the model if a fit is due: ask for many points at once."""
         mean, std = self._native.predict(as_points(points))
         return np.array(mean, dtype=np.float64), np.array(std, dtype=np.float64)
 

@@ -238,7 +238,9 @@ def publish(
     Warns
     -----
     UserWarning: before anything is charged, of what `sordino prior publish` says: few studies for this ε, studies that say
-        nothing, the same rows under two names, names that look like another. A program that makes errors of warnings pays nothing
+        nothing, the same rows under two names, names that look like another; what is unusual about the ledger, such as the first of this
+        account; what federations got of data of this name. A program that makes errors of warnings pays nothing: one that wants no
+        error of a first ledger filters "no ledger was counted on this account before"
 
     Raises
     ------

@@ -6,7 +6,7 @@
 //! | to … | names |
 //! |---|---|
 //! | read a scenario, a shipped one or your own TOML | [`Shipped`], [`Scenario`], [`parse`] |
-//! | bring functions | [`Family`], [`Objective`]; [`Oracle`] for values alone; candidates by [`points`] |
+//! | bring functions | [`Family`], [`Objective`]; [`Oracle`] for values alone, asked by [`Question`]; candidates by [`points`] |
 //! | bring methods | [`Custom`] of a [`Chooser`] and an [`Aggregator`], which see [`Sight`], [`Ground`], [`Message`] |
 //! | join both with a scenario | [`Own`] |
 //! | execute in a folder, and go on after an interruption | [`run_in`], with [`Options`] and [`Progress`] |
@@ -21,15 +21,15 @@
 mod cli;
 
 pub use cli::{PROGRAMS, Program, main, program};
-pub use sordino_engine::federated::Own;
 pub use sordino_engine::federated::custom::{
     Aggregator, Chooser, Custom, CustomError, Ground, Message, Sight,
 };
+pub use sordino_engine::federated::{DriverError, Own};
 pub use sordino_engine::{DriverKind, Model, ModelError, Options, parse};
 pub use sordino_experiment::benchmark::design::{Design, points};
 pub use sordino_experiment::progress::{Progress, Stage, Step};
 pub use sordino_experiment::record::{MethodRun, Record, Summary};
 pub use sordino_experiment::scenario::{Scenario, ScenarioError, Shipped};
-pub use sordino_experiment::world::oracle::Oracle;
+pub use sordino_experiment::world::oracle::{Oracle, Question};
 pub use sordino_experiment::world::{Family, Objective, ObjectiveError};
 pub use sordino_lab::execute::{ExecuteError, run_in};

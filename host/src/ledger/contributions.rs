@@ -291,16 +291,20 @@ impl Contributions {
     }
 
     /// Ledgers beside this count that hold charges under the same name, with what they hold where
-    /// they can be read, a few words each. They are in no sum of this count. Data without a name has
-    /// none.
-    ///
-    /// **Errors**: [`ContributionsError::Ledger`].
-    pub fn charged(&self) -> Result<Vec<String>, ContributionsError> {
+    /// they can be read, a few words each; the words say so if the counts of ledgers cannot be read.
+    /// They are in no sum of this count. Data without a name has none.
+    pub fn charged(&self) -> Vec<String> {
         let place = self.folder.parent();
         let (Some(name), Some(place)) = (&self.name, place) else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
-        let ledgers = ledgers_of(&place.with_file_name(LEDGERS), name)?;
+        let ledgers = ledgers_of(&place.with_file_name(LEDGERS), name);
+        // They say something beside the sum: a count of other data that cannot be read must not
+        // keep a site from its federation.
+        let ledgers = match ledgers {
+            Ok(ledgers) => ledgers,
+            Err(error) => return vec![format!("ledgers that cannot be read ({error})")],
+        };
         let told = ledgers.into_iter().map(|(path, charges)| {
             let spent =
                 Contents::counted(&path).map(|found| (found.spent.epsilon, found.spent.delta));
@@ -310,7 +314,7 @@ impl Contributions {
             };
             format!("{} holds {holds}", path.display())
         });
-        Ok(told.collect())
+        told.collect()
     }
 
     /// How the data set is called, for people.

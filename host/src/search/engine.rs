@@ -4,7 +4,7 @@
 //! axes are real and searched, the question is the optimizer's. Elsewhere it is the best of a list
 //! of points that can be asked: of the candidates, or of [`POOL`] points that fill the space and of
 //! those around the best of them. Parameters that are given keep their value in all of them. Where
-//! the best of all promises next to nothing, every second question is asked [elsewhere](IDLE).
+//! the best of all promises next to nothing, half of the questions are asked [elsewhere](IDLE).
 
 use std::sync::Arc;
 
@@ -34,6 +34,9 @@ const DISTANCES: [f64; 5] = [0.2, 0.06, 0.02, 0.006, 0.002];
 /// of the values: near the best point of a small noise there is always a little to gain, and a
 /// search that takes it stays there.
 const IDLE: f64 = 0.03;
+
+/// The best mean is looked for among so many points with the largest values.
+const BEST: usize = 64;
 
 /// The optimizer of a search.
 type Inner = Optimizer<f64, Vec<f64>>;
@@ -234,9 +237,10 @@ impl Engine {
             ]);
         }
         let mut optimizer = self.optimizer.clone();
-        // The next question begins with it: what is believed is what is asked by. A fit that fails
-        // leaves the parameters.
-        while optimizer.fit_is_due() && optimizer.fit().is_ok() {}
+        // The next question begins with it. One that fails leaves the parameters.
+        if optimizer.fit_is_due() {
+            let _ = optimizer.fit();
+        }
         self.moments(&mut optimizer, points)
     }
 
@@ -360,9 +364,6 @@ impl Engine {
                 .find(|numbers| self.is_new(numbers, pending, failed));
             return Ok(first.unwrap_or_else(|| self.filling(number, given)));
         }
-        let pool: Vec<Vec<f64>> = (0..POOL)
-            .map(|index| self.filling(number + index, given))
-            .collect();
         let is_box = self
             .space
             .axes()
@@ -375,18 +376,28 @@ impl Engine {
                 .map(|(axis, u)| self.space.from_unit(axis, *u).unwrap_or(0.0))
                 .collect()
         } else {
+            let pool = self.pool(number, given);
             let best = self.best_among(&mut believer, &pool)?;
             self.refined(best, number, |points| {
                 Ok(self.best_among(&mut believer, points)?)
             })?
         };
-        // Every second time, so that what is found is made precise, too.
-        let elsewhere = if number.is_multiple_of(2) {
-            self.elsewhere(&mut believer, &best, &pool, given, (pending, failed))?
+        // Not always, so that what is found is made precise, too; by a coin, because what is told
+        // between two questions may be even or odd in number.
+        let coin: f64 = self.stream(number, Purpose::RandomPolicy).unit();
+        let elsewhere = if coin < 0.5 {
+            self.elsewhere(&mut believer, &best, given, (pending, failed))?
         } else {
             None
         };
         Ok(elsewhere.unwrap_or(best))
+    }
+
+    /// Points that fill the space, from this one on, with the values that are given.
+    fn pool(&self, from: u32, given: &[Option<f64>]) -> Vec<Vec<f64>> {
+        (from..from.saturating_add(POOL))
+            .map(|index| self.filling(index, given))
+            .collect()
     }
 
     /// Where to look if the best question is idle ([`IDLE`]): the point of the pool with the
@@ -396,14 +407,15 @@ impl Engine {
         &self,
         believer: &mut Inner,
         best: &[f64],
-        pool: &[Vec<f64>],
         given: &[Option<f64>],
         (pending, failed): (&[Vec<f64>], &[Vec<f64>]),
     ) -> Result<Option<Vec<f64>>, OptimizerError> {
         let apart = self.deviation();
-        let known: Vec<Vec<f64>> = self
-            .told
+        let mut told: Vec<&(Vec<f64>, f64)> = self.told.iter().collect();
+        told.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let known: Vec<Vec<f64>> = told
             .iter()
+            .take(BEST)
             .map(|(numbers, _)| {
                 let here = numbers.iter().zip(given);
                 here.map(|(number, given)| given.unwrap_or(*number))
@@ -421,7 +433,8 @@ impl Engine {
         {
             return Ok(None);
         }
-        let believed = self.moments(believer, pool)?;
+        let pool = self.pool(believer.told(), given);
+        let believed = self.moments(believer, &pool)?;
         let widest = believed.iter().map(|at| at.std).fold(0.0, f64::max);
         if widest == 0.0 {
             return Ok(None);
@@ -473,7 +486,7 @@ impl Engine {
             let best = fresh_of(list, Some(&moments), known, &mut choose)?;
             return Ok(best.unwrap_or_else(|| self.best_told(list, failed)));
         }
-        let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(index, given)).collect();
+        let pool = self.pool(0, given);
         let Some(best) = fresh_of(&pool, None, known, &mut choose)? else {
             return Ok(self.filling(0, given));
         };
@@ -504,7 +517,7 @@ impl Engine {
         number: u32,
         mut choose: impl FnMut(&[Vec<f64>]) -> Result<Vec<f64>, SearchError>,
     ) -> Result<Vec<f64>, SearchError> {
-        let mut stream = self.stream(number);
+        let mut stream = self.stream(number, Purpose::Restarts);
         for distance in DISTANCES {
             let mut around: Vec<Vec<f64>> = (0..AROUND)
                 .map(|_| self.beside(&best, distance, &mut stream))
@@ -515,8 +528,8 @@ impl Engine {
         Ok(best)
     }
 
-    fn stream(&self, number: u32) -> Stream {
-        RunSeed::new(self.seed, 0).stream(Party::World, Purpose::Restarts, number)
+    fn stream(&self, number: u32, purpose: Purpose) -> Stream {
+        RunSeed::new(self.seed, 0).stream(Party::World, purpose, number)
     }
 
     /// The point of the list that the optimizer would ask.

@@ -335,9 +335,9 @@ impl Search {
 
     /// The point to use: of the best posterior mean among those that were told, with mean and
     /// standard deviation of the function there, as the user counts. Noise moves it less than
-    /// [`Search::best`].
+    /// [`Search::best`]. Both are of the values told, also where a file chooses what is asked.
     ///
-    /// **Errors**: [`SearchError::Surrogate`].
+    /// **Errors**: [`SearchError::Surrogate`]. **Cost**: as [`Search::predict`].
     pub fn recommend(&self) -> Result<Option<(Point, Estimate)>, SearchError> {
         let points: Vec<Vec<f64>> = self.told().map(|(numbers, _)| numbers.to_vec()).collect();
         let estimates = self.estimates(&points)?;
@@ -350,9 +350,11 @@ impl Search {
         Ok(best.map(|(place, estimate)| (self.head.space.point(&points[place]), estimate)))
     }
 
-    /// Mean and standard deviation of the function at these points, as the user counts.
+    /// Mean and standard deviation of the function at these points, as the user counts: of the values
+    /// told, also where a file chooses what is asked.
     ///
-    /// **Errors**: a point that is none; [`SearchError::Surrogate`].
+    /// **Errors**: a point that is none; [`SearchError::Surrogate`]. **Cost**: n² flops a point, and a
+    /// fit where one is due, which is not kept: ask for many points at once.
     pub fn predict(&self, points: &[Value]) -> Result<Vec<Estimate>, SearchError> {
         let numbers = points
             .iter()

@@ -75,30 +75,61 @@ fn hollow(point: &Point, seed: u64) -> f64 {
 }
 
 /// A model of small noise always finds something to gain beside the best point of the wrong kind:
-/// before every second such question was asked elsewhere, 12 of these 24 searches ended there.
+/// before half of such questions were asked elsewhere, 12 of these 24 searches ended there. It does
+/// not matter whether each value is told once or, as of a repeated measurement, twice.
 #[test]
 fn a_search_does_not_stay_with_the_wrong_choice() {
+    assert!(stuck(1).len() <= 3, "{:?}", stuck(1));
+    assert!(stuck(2).len() <= 3, "{:?}", stuck(2));
+}
+
+/// The seeds whose searches end with the wrong choice, where each value is told so often.
+fn stuck(times: usize) -> Vec<u64> {
     let stuck = (0..24).filter(|seed| {
         let mut search = Search::new(Head {
             seed: *seed,
             ..head(WIDE, Goal::Minimize)
         })
         .unwrap();
-        while search.len() < 40 {
+        for _ in 0..40 {
             let point = search.ask(&json!({})).unwrap();
             let value = hollow(&point, *seed);
-            search.tell(&point.into(), value).unwrap();
+            let point = point.into();
+            (0..times).for_each(|_| search.tell(&point, value).unwrap());
         }
         search.best().unwrap().1 > 0.3
     });
-    let stuck: Vec<u64> = stuck.collect();
-    assert!(stuck.len() <= 3, "{stuck:?}");
+    stuck.collect()
 }
 
-/// What is believed is what is asked by: a question changes nothing of it, although it is then that
-/// what was told counts as the first points of the search.
+/// A search that was read back asks what it would have asked, also where its questions are idle, one
+/// of them failed and one is under way.
 #[test]
-fn what_is_predicted_is_the_same_before_and_after_a_question() {
+fn an_idle_search_that_is_read_back_goes_on_with_the_same_questions() {
+    let mut search = Search::new(head(WIDE, Goal::Minimize)).unwrap();
+    for number in 0..36 {
+        let point = search.ask(&json!({})).unwrap();
+        let value = hollow(&point, 0);
+        match number {
+            20 => search.fail(&point.into()).unwrap(),
+            30 => {}
+            _ => search.tell(&point.into(), value).unwrap(),
+        }
+    }
+    let mut again = Search::parse(&search.to_text()).unwrap();
+    for _ in 0..6 {
+        let point = search.ask(&json!({})).unwrap();
+        assert_eq!(again.ask(&json!({})).unwrap(), point);
+        for one in [&mut search, &mut again] {
+            one.tell(&point.clone().into(), hollow(&point, 0)).unwrap();
+        }
+    }
+}
+
+/// A first question makes what was told the first points of the search, and spoiled what it believed
+/// until the next value.
+#[test]
+fn what_is_predicted_is_good_before_and_after_a_question() {
     const BOX: &str = "[parameters.a]\nlow = 0\nhigh = 1\n[parameters.b]\nlow = 0\nhigh = 1\n";
     let mut search = Search::new(head(BOX, Goal::Maximize)).unwrap();
     for i in 0..20 {

@@ -33,7 +33,7 @@ pub fn furnish(folder: &Path) -> std::io::Result<()> {
 pub const PAGES: &[Page] = &[
     Page {
         file: "README.md",
-        before: &[OTHER_RUN],
+        before: &[],
         files: &[],
         anew: &["Do research with it"],
         changes: &[
@@ -494,7 +494,6 @@ const QEMU: &str = "needs QEMU; the steps of the firmware in `cargo xtask test` 
 const DATA: &str = "reads a file that is not ours to hand on";
 const REPRODUCED: &str = "a step of `cargo xtask test` takes every reproduction to its end";
 /// What a page's reader has from elsewhere.
-const OTHER_RUN: &str = "sordino run default --runs 1 --set federation.rounds=2 --out results/b";
 const PUBLISHED: &str = "sordino prior publish --from studies.csv --space space.toml --epsilon 1 \
     --dataset studies --max-epsilon 4 --out wards.safetensors";
 const SERVED: &str = "sordino serve space.toml --agents 50 --epsilon 1 --folder wards";

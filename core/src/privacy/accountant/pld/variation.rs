@@ -110,11 +110,11 @@ fn numerical(problem: &Problem, options: &Options) -> (f64, bool) {
         let (grid, cells) = at(problem, step, tilt, options);
         let now = grid.variation(Direction::Remove, tilt, cells);
         best = Scalar::min(best, now);
-        if before - now <= TOLERANCE.0 * now + TOLERANCE.1 {
-            return (best, true);
-        }
         if grid.capped || cells >= options.cells_max {
             break;
+        }
+        if before - now <= TOLERANCE.0 * now + TOLERANCE.1 {
+            return (best, true);
         }
         (before, step) = (now, 0.5 * grid.step);
     }
