@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use sordino_experiment::command_line::{chosen, number};
 use sordino_engine::federated::Own;
 use sordino_engine::{DriverKind, Model, ModelError, Options};
+use sordino_experiment::command_line::{chosen, number};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::scenario::{ObjectiveConfig, SHIPPED, Scenario};
