@@ -145,8 +145,9 @@ impl Target {
     }
 }
 
-/// The smallest noise multiplier in [[`MULTIPLIER_MIN`], [`MULTIPLIER_MAX`]] for `rounds` Poisson-sampled Gaussian releases; the
-/// value returned meets the target, one 1e-6 smaller does not (or is the least).
+/// The smallest noise multiplier from [`MULTIPLIER_MIN`] to [`MULTIPLIER_MAX`] for `rounds`
+/// Poisson-sampled Gaussian releases; the value returned meets the target, one 1e-6 smaller does
+/// not (or is the least).
 ///
 /// **Cost**: about 40 evaluations of the accountant.
 pub fn noise_multiplier(

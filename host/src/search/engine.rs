@@ -467,7 +467,8 @@ impl Engine {
             .iter()
             .map(|(_, value)| value / count)
             .sum::<f64>();
-        let squares = self.told.iter().map(|(_, value)| (value - mean).powi(2));
+        let apart = self.told.iter().map(|(_, value)| value - mean);
+        let squares = apart.map(|apart| apart * apart);
         Scalar::sqrt(squares.sum::<f64>() / count)
     }
 
