@@ -447,13 +447,10 @@ fn functions_of_another_program_run_by_every_driver_and_their_folder_says_whose_
         ..Options::default()
     };
     let theirs = federated::run(&shipped, &options(DriverKind::Tokio), &()).unwrap();
-    for driver in [DriverKind::Lockstep, DriverKind::Tokio] {
-        assert_eq!(
-            federated::run_with(&custom, &*family, &options(driver), &()).unwrap(),
-            theirs
-        );
-    }
     let own = Own::new(custom.clone(), family.clone()).unwrap();
+    for driver in [DriverKind::Lockstep, DriverKind::Tokio] {
+        assert_eq!(own.results(&options(driver), &()).unwrap(), theirs);
+    }
     let path = folder.join("mine");
     let Place::Open(run) = execute::begin_or_resume(&path, &own, None).unwrap() else {
         panic!("new")

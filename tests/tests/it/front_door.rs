@@ -194,6 +194,40 @@ fn broken(page: &Path, text: &str) -> Vec<String> {
     said
 }
 
+/// Files and folders that a page names in code and that are not there, from the root of the
+/// repository: what ends in `.rs` or in a slash. Of `a/{b,c}.rs` both are looked for.
+fn absent(text: &str) -> Vec<String> {
+    let outside: String = text.split("```").step_by(2).collect();
+    let spans = outside.split('`').skip(1).step_by(2);
+    let paths = spans.filter(|span| {
+        span.contains('/')
+            && (span.ends_with(".rs") || span.ends_with('/'))
+            && !span.contains(|mark: char| " <>*".contains(mark))
+    });
+    let each = paths.flat_map(|path| match path.split_once('{') {
+        Some((before, rest)) => {
+            let (names, after) = rest.split_once('}').unwrap_or((rest, ""));
+            let all = names
+                .split(',')
+                .map(|name| format!("{before}{name}{after}"));
+            all.collect()
+        }
+        None => vec![path.to_owned()],
+    });
+    each.filter(|path| !root().join(path).exists()).collect()
+}
+
+#[test]
+fn files_that_architecture_names_are_there() {
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        assert_eq!(absent(&read(&root().join(page))), Vec::<String>::new());
+    }
+    // Negative control: a room that is gone, one of two, and a word of code that is no path.
+    let wrong =
+        "`core/src/math.rs` `sim/src/study/` `core/src/{space,spaces}.rs` `a / b` ```\n`x/y.rs`\n```";
+    assert_eq!(absent(wrong), ["sim/src/study/", "core/src/spaces.rs"]);
+}
+
 #[test]
 fn links_of_readme_book_and_documents_lead_somewhere() {
     let names = [

@@ -6,43 +6,86 @@ use std::sync::Arc;
 use rayon::ThreadPool;
 use sordino_core::math::Scalar;
 use sordino_experiment::progress::Progress;
-use sordino_experiment::record::MethodRun;
+use sordino_experiment::record::{MethodRun, Record, stored_name};
 use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
 use sordino_experiment::world::Family;
 
-use super::super::contract::{DriverKind, Options};
+use super::super::contract::{DriverKind, ModelError, Options};
 use super::super::jobs::{FirstFailure, first_error_or_all};
+use super::brought::Brought;
 use super::context::RunContext;
-use super::custom::Custom;
 use super::error::DriverError;
-use super::job::{Job, Place, run_seed};
+use super::job::{Job, run_seed};
+use super::kept;
+use super::place::Place;
 use super::remote::may_travel;
 use super::run::Surroundings;
 use super::together;
 
-/// Executes a scenario over these functions, with the methods that were handed in.
+/// Executes every method of every run, and says what the results leave for programs.
 ///
-/// **Errors**: as [`run()`](super::run()).
-pub fn run_over(
+/// **Errors**: as [`results`], and an accountant's.
+pub fn record(
     scenario: &Scenario,
-    family: &dyn Family,
-    methods: &[(String, Custom)],
+    brought: &Brought,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Record, ModelError> {
+    let results = results(scenario, brought, options, progress)?;
+    kept::record(scenario, &results, options)
+}
+
+/// Executes every method of every run of a scenario, with what was brought to it.
+///
+/// **Errors**: [`DriverError`]; the first that occurred ends the execution.
+pub fn results(
+    scenario: &Scenario,
+    brought: &Brought,
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
+    // Without data, too, what is finished can be looked at.
+    if let Some(results) = finished(scenario, options, progress)? {
+        return Ok(results);
+    }
     if options.hub.is_some() {
         may_travel(scenario)?;
     }
+    let family = &*brought.family(scenario, options)?;
     match scenario.surrogate.scalar {
-        ScalarKind::F64 => run_in::<f64>(scenario, family, methods, options, progress),
-        ScalarKind::F32 => run_in::<f32>(scenario, family, methods, options, progress),
+        ScalarKind::F64 => all::<f64>(scenario, family, brought, options, progress),
+        ScalarKind::F32 => all::<f32>(scenario, family, brought, options, progress),
     }
 }
 
-fn run_in<T: Scalar>(
+/// All results, if the journal has them.
+fn finished(
+    scenario: &Scenario,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Option<Vec<MethodRun>>, DriverError> {
+    let jobs = (0..scenario.runs).flat_map(|run| {
+        scenario
+            .federation
+            .methods
+            .iter()
+            .map(move |method| (run, method))
+    });
+    let results = jobs.map(|(run, method)| match &options.journal {
+        Some(journal) => journal.finished(&stored_name(run, method.name())),
+        None => Ok(None),
+    });
+    let results: Option<Vec<MethodRun>> = results.collect::<Result<_, _>>()?;
+    if results.is_some() {
+        progress.found(scenario.steps());
+    }
+    Ok(results)
+}
+
+fn all<T: Scalar>(
     scenario: &Scenario,
     family: &dyn Family,
-    customs: &[(String, Custom)],
+    brought: &Brought,
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
@@ -50,7 +93,7 @@ fn run_in<T: Scalar>(
         scenario,
         family,
         options,
-        job: Job::<T>::new(scenario, family, customs, options)?,
+        job: Job::<T>::new(scenario, family, brought, options)?,
         around: Surroundings {
             progress,
             journal: options.journal.as_deref(),

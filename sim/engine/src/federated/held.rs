@@ -19,6 +19,7 @@ use sordino_experiment::world::{self, Family};
 
 use super::super::contract::Options;
 use super::super::hub::Task;
+use super::brought::Brought;
 use super::collective::Partial;
 use super::context::RunContext;
 use super::error::{DriverError, RemoteError};
@@ -98,7 +99,7 @@ struct Open<'s, T> {
 
 impl<'s, T: Scalar> Open<'s, T> {
     fn new(scenario: &'s Scenario, family: &'s dyn Family) -> Result<Self, DriverError> {
-        let job = Job::new(scenario, family, &[], &Options::default())?;
+        let job = Job::new(scenario, family, Brought::NOTHING, &Options::default())?;
         Ok(Open {
             scenario,
             family,

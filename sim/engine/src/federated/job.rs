@@ -1,123 +1,28 @@
 //! What all runs and methods of an execution share, and one method of one run, wherever its agents
 //! are held.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::ThreadPool;
 use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
-use sordino_experiment::journal::Journal;
-use sordino_experiment::progress::Progress;
 use sordino_experiment::record::MethodRun;
-use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{Method, Scenario};
-use sordino_experiment::world::spread::{self, Spread};
 use sordino_experiment::world::{Family, Objective};
 use sordino_host::campaign::Campaign;
-use sordino_report::observations;
 
 use super::super::contract::Options;
-use super::super::hub::{Hub, Task};
+use super::super::hub::Task;
+use super::brought::Brought;
 use super::campaign::context::{CampaignContext, campaign_of};
-use super::collective::{Collective, Partial, Snapshot};
 use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
-use super::custom::{self, Custom, CustomError};
 use super::error::DriverError;
-use super::lent::Snapshots;
-use super::lockstep::Lockstep;
+use super::kept;
+use super::place::Place;
 use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
-use super::remote::Remote;
-use super::run::{self, Federated, Surroundings};
-use super::shard::Shard;
-use super::tokio::Pooled;
+use super::run::Surroundings;
 use super::vote::context::VoteContext;
-use super::wired::Travels;
-
-/// Where the agents of a method are held.
-#[derive(Clone, Copy)]
-pub enum Place<'p> {
-    /// One member in this thread.
-    Here,
-    /// Members on a pool, at most this many.
-    Pool(&'p ThreadPool, u32),
-    /// Other processes, reached through a hub.
-    Elsewhere(&'p dyn Hub),
-}
-
-impl<'p> Place<'p> {
-    fn collective<C: Travels>(
-        self,
-        task: &Task,
-        context: &Arc<C::Context>,
-        snapshot: Option<&mut Snapshot<C::State>>,
-        progress: &'p dyn Progress,
-    ) -> Result<Held<'p, C>, DriverError> {
-        Ok(match self {
-            Place::Here => Held::Here(Lockstep::new(context, snapshot)?),
-            Place::Pool(pool, shards) => {
-                Held::Pool(Pooled::new(pool, context, shards, snapshot, progress)?)
-            }
-            Place::Elsewhere(hub) => {
-                Held::Elsewhere(Remote::new(hub, task, context, snapshot, progress)?)
-            }
-        })
-    }
-}
-
-impl Place<'_> {
-    /// One method in one run.
-    async fn run<M: Federated>(
-        self,
-        task: &Task,
-        context: Arc<M>,
-        around: Surroundings<'_>,
-    ) -> Result<MethodRun, DriverError>
-    where
-        Shard<M>: Travels<Context = M, State = M::State>,
-    {
-        let build =
-            |was: Option<&mut _>| self.collective::<Shard<M>>(task, &context, was, around.progress);
-        run::run_method(context.clone(), around, build).await
-    }
-}
-
-/// The collective of a place.
-enum Held<'p, C: Travels> {
-    Here(Lockstep<C>),
-    Pool(Pooled<'p, C>),
-    Elsewhere(Remote<'p, C>),
-}
-
-impl<C: Travels> Collective<C> for Held<'_, C> {
-    type Error = DriverError;
-
-    fn members(&self) -> Vec<Range<u32>> {
-        match self {
-            Held::Here(collective) => collective.members(),
-            Held::Pool(collective) => collective.members(),
-            Held::Elsewhere(collective) => collective.members(),
-        }
-    }
-
-    async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
-        match self {
-            Held::Here(collective) => collective.round(order).await,
-            Held::Pool(collective) => collective.round(order).await,
-            Held::Elsewhere(collective) => collective.round(order).await,
-        }
-    }
-
-    async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
-        match self {
-            Held::Here(collective) => collective.snapshot().await,
-            Held::Pool(collective) => collective.snapshot().await,
-            Held::Elsewhere(collective) => collective.snapshot().await,
-        }
-    }
-}
 
 /// What the parties of a method borrow, whatever its kind.
 pub enum Context<T> {
@@ -136,7 +41,7 @@ pub enum Context<T> {
 /// What all runs and methods of an execution share.
 pub struct Job<'j, T> {
     workspace_bytes: Option<usize>,
-    customs: &'j [(String, Custom)],
+    brought: &'j Brought,
     /// The scenario, then the scenario as each of its own methods sees it.
     views: Vec<View<'j, T>>,
 }
@@ -149,57 +54,31 @@ struct View<'j, T> {
     campaigns: Vec<(Method, Arc<Campaign>)>,
 }
 
-/// Keeps what a report says of the functions beside the results: candidates and names where
-/// observations are wanted, and how far agents' functions differ where that is known.
-///
-/// **Errors**: a file that cannot be written.
-fn keep_facts(
-    journal: &Journal,
-    scenario: &Scenario,
-    objective: &dyn Objective,
-) -> Result<(), DriverError> {
-    if scenario.federation.observations {
-        let candidates = objective.candidates();
-        observations::keep_candidates(&journal.candidates(), candidates, objective.dim())
-            .map_err(DriverError::Folder)?;
-        observations::keep_names(&journal.names(), objective.agent_names())
-            .map_err(DriverError::Folder)?;
-    }
-    if spread::is_known(&scenario.objective)
-        && let Some(found) = Spread::of_objective(objective)
-    {
-        found
-            .keep(&journal.spread())
-            .map_err(DriverError::Objective)?;
-    }
-    Ok(())
-}
-
 /// The index of a method's view.
 fn view(method: Method) -> usize {
     method.place().map_or(0, |place| place + 1)
 }
 
 impl<'j, T: Scalar> Job<'j, T> {
-    /// Builds it from functions and handed-in methods.
+    /// Builds it from functions and what was brought.
     ///
     /// **Errors**: [`DriverError`] for a method that this program does not have, or a region
     /// without a candidate.
     pub fn new(
         scenario: &'j Scenario,
         family: &dyn Family,
-        customs: &'j [(String, Custom)],
+        brought: &'j Brought,
         options: &Options,
     ) -> Result<Self, DriverError> {
         // Before anything is computed: a method that this program does not have.
         scenario
             .methods()
-            .try_for_each(|method| handed_in(customs, method).map(|_| ()))?;
+            .try_for_each(|method| brought.handed_in(method).map(|_| ()))?;
         let objective = family.realize(run_seed(scenario, 0));
         let candidates = objective.candidates();
         let dim = objective.dim();
         if let Some(journal) = &options.journal {
-            keep_facts(journal, scenario, &*objective)?;
+            kept::keep(journal, scenario, &*objective)?;
         }
         let mut views: Vec<View<'j, T>> = Vec::new();
         let own = scenario.own.iter().map(|own| &*own.scenario);
@@ -237,7 +116,7 @@ impl<'j, T: Scalar> Job<'j, T> {
         }
         Ok(Job {
             workspace_bytes: options.workspace_bytes,
-            customs,
+            brought,
             views,
         })
     }
@@ -285,7 +164,7 @@ impl<'j, T: Scalar> Job<'j, T> {
             campaigns,
         } = &self.views[view(method)];
         let run = runs[view(method)].clone();
-        if let Some(custom) = handed_in(self.customs, method)? {
+        if let Some(custom) = self.brought.handed_in(method)? {
             let context = CustomContext::new(scenario, method, run, custom, self.workspace_bytes)?;
             return Ok(Context::Custom(Arc::new(context)));
         }
@@ -355,19 +234,6 @@ fn prior_numbers<T: Scalar>(
     protocol
         .map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim))
         .transpose()
-}
-
-/// The parties of a handed-in method; `None` for all others.
-pub(super) fn handed_in(
-    customs: &[(String, Custom)],
-    method: Method,
-) -> Result<Option<Custom>, CustomError> {
-    if method.parts().kind != Kind::Custom {
-        return Ok(custom::builtin::of(method));
-    }
-    let found = customs.iter().find(|(name, _)| *name == method.name());
-    let found = found.ok_or_else(|| CustomError::Missing(method.name().to_owned()))?;
-    Ok(Some(found.1.clone()))
 }
 
 /// Refuses a region without a candidate: its agents would have nothing to explore.

@@ -2,10 +2,11 @@
 //!
 //! | name | what it is |
 //! |---|---|
-//! | [`run()`], [`run_with`], [`Own`] | executes a scenario; over functions of the caller's; into a run folder |
+//! | [`run()`], [`Own`], `brought` | executes a scenario; with functions or methods of the caller's; what these are |
 //! | [`lockstep`], `tokio` | the two executors |
 //! | `remote`, [`held`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
-//! | `execute`, `job` | all methods of all runs, one by one or side by side; what they share |
+//! | `execute`, `job`, `place` | all methods of all runs, one by one or side by side; what they share; where the agents of one are held |
+//! | `kept` | what a run keeps of its functions beside the results, and the record that is made of both |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`collective::Collective`] |
 //! | [`prior`] | the parties of the federated prior, over the same collective |
@@ -17,19 +18,16 @@
 //! | [`shard`], `arena`, [`link`], `message` | the agents; where they lie side by side; links, and faults that wrap them |
 //! | [`blocks`], [`regret_counts`], `recorder` | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
-use execute::run_over;
+use brought::Brought;
 use sordino_experiment::journal::Journal;
-use sordino_experiment::metrics::summarize;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record, stored_name};
 use sordino_experiment::scenario::unused::Unused;
 use sordino_experiment::scenario::{Head, ObjectiveConfig, Scenario};
-use sordino_experiment::world::spread::{self, Spread};
-use sordino_experiment::world::{self, Family, command};
 use sordino_report::chart::Picture;
 use sordino_report::read::RunFiles;
 use sordino_report::view::View;
-use sordino_report::{federation, observations, read};
+use sordino_report::{federation, read};
 
 use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs::{unfinished, whole_runs};
@@ -37,6 +35,7 @@ use super::jobs::{unfinished, whole_runs};
 pub mod agreement;
 pub(crate) mod arena;
 pub mod blocks;
+mod brought;
 pub mod campaign;
 pub mod collective;
 pub mod context;
@@ -49,6 +48,7 @@ pub mod export;
 pub mod held;
 pub mod host;
 mod job;
+mod kept;
 pub mod ledger;
 pub mod lent;
 pub mod link;
@@ -56,6 +56,7 @@ pub mod lockstep;
 pub(crate) mod message;
 pub mod named;
 mod own;
+mod place;
 pub mod prior;
 pub(crate) mod recorder;
 pub mod regret_counts;
@@ -116,7 +117,7 @@ impl Model for Scenario {
     }
 
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
-        recorded(self, run(self, options, progress)?, options)
+        execute::record(self, Brought::NOTHING, options, progress)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {
@@ -171,56 +172,9 @@ impl Model for Scenario {
     }
 }
 
-/// What a scenario's results leave for programs.
-fn recorded(
-    scenario: &Scenario,
-    results: Vec<MethodRun>,
-    options: &Options,
-) -> Result<Record, ModelError> {
-    let summary = summarize(scenario, &results).map_err(DriverError::Accountant)?;
-    let mut kept = Vec::new();
-    if let Some(journal) = options.journal.as_deref() {
-        kept.push(("ledger.jsonl", ledger::joined(journal, &results)?));
-        if scenario.federation.observations {
-            let points =
-                observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
-            let names = observations::names(&journal.names()).map_err(DriverError::Folder)?;
-            kept.push((
-                "observations.csv",
-                observations::all(&results, &points, &names, &scenario.objective),
-            ));
-            kept.push((
-                "agents.csv",
-                observations::best(&results, &points, &names, &scenario.objective),
-            ));
-        }
-        if let ObjectiveConfig::Command(config) = &scenario.objective {
-            let answers =
-                command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
-            kept.push((command::FILE, answers));
-        }
-    }
-    let cautions = [scenario.cautions(), doubts(scenario, options)?].concat();
-    federation::record(scenario, &results, &summary, kept, &cautions, options.chain)
-        .map_err(ModelError::failure)
-}
-
-/// Where the values that were seen contradict the scenario's constants. A table's values were
-/// counted when it was read, so that parts can be put together without it.
-fn doubts(scenario: &Scenario, options: &Options) -> Result<Vec<String>, DriverError> {
-    let Some(journal) = options.journal.as_deref() else {
-        return Ok(Vec::new());
-    };
-    let found = match &scenario.objective {
-        ObjectiveConfig::Command(config) => Spread::of_answers(config, &journal.answers()),
-        _ => Spread::kept(&journal.spread()),
-    };
-    let found = found.map_err(DriverError::Objective)?;
-    Ok(found.map_or(Vec::new(), |found| spread::doubts(scenario, &found)))
-}
-
-/// Executes every method of every run of a scenario. The result is in the order of runs, then of
-/// methods, and is the same for every [`Options`].
+/// What every method of a scenario did in every run, in the order of runs, then of methods; the
+/// same for every [`Options`]. [`Own`] has functions and methods of the caller's, and both leave a
+/// run folder by `execute` of `sordino-lab`.
 ///
 /// **Errors**: [`DriverError`]; the first that occurred ends the execution.
 pub fn run(
@@ -228,63 +182,5 @@ pub fn run(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
-    // Without data, too, what is finished can be looked at.
-    if let Some(results) = finished(scenario, options, progress)? {
-        return Ok(results);
-    }
-    run_over(
-        scenario,
-        &*loaded(scenario, options)?,
-        &[],
-        options,
-        progress,
-    )
-}
-
-/// The functions that the scenario itself names.
-fn loaded(scenario: &Scenario, options: &Options) -> Result<Box<dyn Family>, DriverError> {
-    let answers = options.journal.as_deref().map(Journal::answers);
-    sordino_experiment::world::load_beside(scenario, options.data.as_deref(), answers.as_deref())
-        .map_err(DriverError::Objective)
-}
-
-/// The same over functions of the caller's, in a scenario whose objective is `custom`; [`Own`]
-/// leaves a run folder, too.
-///
-/// **Errors**: as [`run()`]; functions of other agents, dimension or digest than the scenario says.
-pub fn run_with(
-    scenario: &Scenario,
-    family: &dyn Family,
-    options: &Options,
-    progress: &dyn Progress,
-) -> Result<Vec<MethodRun>, DriverError> {
-    world::custom::check(scenario, family).map_err(DriverError::Objective)?;
-    match finished(scenario, options, progress)? {
-        Some(results) => Ok(results),
-        None => run_over(scenario, family, &[], options, progress),
-    }
-}
-
-/// All results, if the journal has them.
-fn finished(
-    scenario: &Scenario,
-    options: &Options,
-    progress: &dyn Progress,
-) -> Result<Option<Vec<MethodRun>>, DriverError> {
-    let jobs = (0..scenario.runs).flat_map(|run| {
-        scenario
-            .federation
-            .methods
-            .iter()
-            .map(move |method| (run, method))
-    });
-    let results = jobs.map(|(run, method)| match &options.journal {
-        Some(journal) => journal.finished(&stored_name(run, method.name())),
-        None => Ok(None),
-    });
-    let results: Option<Vec<MethodRun>> = results.collect::<Result<_, _>>()?;
-    if results.is_some() {
-        progress.found(scenario.steps());
-    }
-    Ok(results)
+    execute::results(scenario, Brought::NOTHING, options, progress)
 }

@@ -7,17 +7,16 @@ use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record};
 use sordino_experiment::scenario::unused::Unused;
 use sordino_experiment::scenario::{Head, Method, ObjectiveConfig, Scenario};
-use sordino_experiment::world::command::Commands;
 use sordino_experiment::world::oracle::Oracle;
 use sordino_experiment::world::{self, Family, ObjectiveError};
 use sordino_report::read::RunFiles;
 use sordino_report::view::View;
 
 use super::super::contract::{Jobs, Model, ModelError, Options};
+use super::brought::{Brought, Functions};
 use super::custom::{Custom, CustomError, join};
-use super::execute::run_over;
-use super::job::handed_in;
-use super::{DriverError, finished, loaded, recorded};
+use super::error::DriverError;
+use super::execute;
 
 /// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]`
 /// of base `custom`. `execute` of `sordino-lab` makes a run folder from it, which names them with
@@ -31,14 +30,7 @@ use super::{DriverError, finished, loaded, recorded};
 #[derive(Clone)]
 pub struct Own {
     scenario: Scenario,
-    functions: Option<Functions>,
-    methods: Vec<(String, Custom)>,
-}
-
-#[derive(Clone)]
-enum Functions {
-    Family(Arc<dyn Family>),
-    Asked(Arc<dyn Oracle>),
+    brought: Brought,
 }
 
 impl Own {
@@ -56,8 +48,10 @@ impl Own {
         world::custom::check(&scenario, &*family)?;
         Ok(Own {
             scenario,
-            functions: Some(Functions::Family(family)),
-            methods: Vec::new(),
+            brought: Brought {
+                functions: Some(Functions::Family(family)),
+                ..Brought::default()
+            },
         })
     }
 
@@ -69,8 +63,10 @@ impl Own {
         match scenario.objective {
             ObjectiveConfig::Command(_) => Ok(Own {
                 scenario,
-                functions: Some(Functions::Asked(oracle)),
-                methods: Vec::new(),
+                brought: Brought {
+                    functions: Some(Functions::Asked(oracle)),
+                    ..Brought::default()
+                },
             }),
             _ => Err(ObjectiveError::Other {
                 what: "kind",
@@ -91,8 +87,7 @@ impl Own {
     ) -> Result<Self, CustomError> {
         Own {
             scenario,
-            functions: None,
-            methods: Vec::new(),
+            brought: Brought::default(),
         }
         .with_methods(methods)
     }
@@ -104,12 +99,10 @@ impl Own {
         mut self,
         methods: impl IntoIterator<Item = (&'n str, Custom)>,
     ) -> Result<Self, CustomError> {
-        self.methods.extend(
-            methods
-                .into_iter()
-                .map(|(name, custom)| (name.to_owned(), custom)),
-        );
-        join(&mut self.scenario, &self.methods)?;
+        let named = methods.into_iter();
+        let named = named.map(|(name, custom)| (name.to_owned(), custom));
+        self.brought.methods.extend(named);
+        join(&mut self.scenario, &self.brought.methods)?;
         Ok(self)
     }
 
@@ -121,48 +114,21 @@ impl Own {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<Vec<MethodRun>, DriverError> {
-        if let Some(results) = finished(&self.scenario, options, progress)? {
-            return Ok(results);
-        }
-        run_over(
-            &self.scenario,
-            &*self.family(options)?,
-            &self.methods,
-            options,
-            progress,
-        )
+        execute::results(&self.scenario, &self.brought, options, progress)
     }
 
     /// The functions of its agents.
     ///
     /// **Errors**: as [`run`](super::run()), for functions that cannot be built.
     pub fn family(&self, options: &Options) -> Result<Arc<dyn Family>, DriverError> {
-        match (&self.functions, &self.scenario.objective) {
-            (Some(Functions::Family(family)), _) => Ok(family.clone()),
-            (Some(Functions::Asked(oracle)), ObjectiveConfig::Command(config)) => {
-                let answers = options.journal.as_deref().map(Journal::answers);
-                let agents = self.scenario.federation.agents;
-                let data = options.data.as_deref();
-                Ok(Arc::new(Commands::asking(
-                    config,
-                    agents,
-                    data,
-                    answers.as_deref(),
-                    oracle.clone(),
-                )?))
-            }
-            (Some(Functions::Asked(_)), _) => {
-                Err(DriverError::Check("a function in place of no program"))
-            }
-            (None, _) => Ok(loaded(&self.scenario, options)?.into()),
-        }
+        self.brought.family(&self.scenario, options)
     }
 
     /// What was handed in for a method; nothing for one that the program has itself.
     ///
     /// **Errors**: [`CustomError::Missing`].
     pub fn handed_in(&self, method: Method) -> Result<Option<Custom>, CustomError> {
-        handed_in(&self.methods, method)
+        self.brought.handed_in(method)
     }
 
     /// The scenario, with the digest.
@@ -189,7 +155,7 @@ impl Model for Own {
     }
 
     fn reads(&self) -> Option<&'static str> {
-        if matches!(self.functions, Some(Functions::Family(_))) {
+        if matches!(self.brought.functions, Some(Functions::Family(_))) {
             None
         } else {
             self.scenario.objective.reads()
@@ -217,8 +183,7 @@ impl Model for Own {
     }
 
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
-        let results = self.results(options, progress).map_err(ModelError::from)?;
-        recorded(&self.scenario, results, options)
+        execute::record(&self.scenario, &self.brought, options, progress)
     }
 
     fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::driver::part;
-use crate::execute::{self, ExecuteError, Place};
-use crate::parts::mark;
-use crate::work::Work;
 use clap::Args;
 use sordino_engine::hub::Hub;
-use sordino_engine::{self as model, DriverKind, Model, ModelError, Options, Part};
+use sordino_engine::{DriverKind, Model, ModelError, Options, Part, federated};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::{self, whole as whole_number};
+use sordino_experiment::command_line::print::warn;
+use sordino_experiment::command_line::{Format, print, print_json};
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::record::Record;
@@ -21,14 +21,12 @@ use sordino_report::folder::RunFolder;
 use sordino_report::page::warning;
 use sordino_report::table as tables;
 
-use sordino_experiment::command_line::chosen::scenario_text;
-
-use super::data::{check_data, of_data};
+use super::data;
 use super::interrupt::{self, KEPT};
-use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::command_line::number::{self, whole};
-use sordino_experiment::command_line::print::warn;
-use sordino_experiment::command_line::{Format, print, print_json};
+use crate::driver::part;
+use crate::execute::{self, ExecuteError, OpenRun, Place};
+use crate::parts::mark;
+use crate::work::Work;
 
 /// Where run folders go by default.
 const RUNS: &str = "sordino-runs";
@@ -40,7 +38,7 @@ pub struct Arguments {
     #[arg(value_name = "SCENARIO|FILE")]
     scenario: Option<String>,
     /// Seed of everything that is simulated [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>(0, i64::MAX as u64))]
     seed: Option<u64>,
     /// Paired runs [default: the scenario's]
     #[arg(long, value_name = "N", value_parser = number::runs)]
@@ -106,12 +104,6 @@ impl Arguments {
     }
 }
 
-/// A shipped scenario by name, or a file, of any trust model.
-pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError> {
-    let (source, text) = scenario_text(name)?;
-    Ok(model::parse(&source, &text, settings)?)
-}
-
 /// Executes, prints, writes the folder.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     execute_on(arguments, |_, _| Ok(None))
@@ -126,50 +118,52 @@ pub fn execute_on(
     hub: impl FnOnce(&dyn Model, &Options) -> Result<Option<Arc<dyn Hub>>, CliError>,
 ) -> Result<(), CliError> {
     arguments.log.begin();
-    let mut settings = arguments.settings.clone();
-    set_once(&settings)?;
-    settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
-    settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
-    let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;
-    let taken = of_data(&text, &settings, arguments.data.as_deref())?;
-    settings.extend_from_slice(&taken.settings);
-    let model = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?;
-    check_data([&*model], arguments.data.as_deref())?;
-    model
-        .unused(&arguments.settings)
-        .iter()
-        .for_each(|unused| log::note(&warning(&unused.to_string())));
-    let head = model.head();
-    let data = arguments.data.as_deref();
-    check_chain(arguments.chain, &head)?;
+    let model = &*asked(arguments)?;
     let mut options = options(arguments);
     if let (Some(part), Some(path)) = (arguments.part, &arguments.out) {
-        let begun = part::begin_run(path, arguments.resume, part, &*model, data)?;
+        let data = options.data.as_deref();
+        let begun = part::begin_run(path, arguments.resume, part, model, data)?;
         return super::parts::run("run", part, path, begun, &options, arguments.format);
     }
     if let Some(path) = &arguments.out {
         mark::whole(path)?;
     }
-    options.hub = hub(&*model, &options)?;
-    let place = match &arguments.out {
-        Some(path) if arguments.resume => execute::begin_or_resume(path, &*model, data)?,
-        _ => execute::begin_in(folder(arguments, &head.name)?, &*model, data)?,
-    };
-    let Place::Open(open) = place else {
-        let path = arguments.out.as_deref().unwrap_or(Path::new("."));
-        log::note(&format!(
-            "{}: complete already; nothing to resume",
-            path.display()
-        ));
-        return match arguments.format {
-            Format::Json => print(&execute::summary(path).map_err(CliError::failure)?.0),
-            Format::Text => Ok(()),
-        };
-    };
+    options.hub = hub(model, &options)?;
+    let folder = folder(arguments, &model.head().name)?;
+    let path = folder.path().to_owned();
+    match execute::begin_in(folder, model, options.data.as_deref())? {
+        Place::Open(open) => whole(open, model, &options, arguments.format),
+        Place::Complete => complete_already(&path, arguments.format),
+    }
+}
+
+/// The scenario that is asked for; tells of settings that nothing of it uses.
+fn asked(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
+    set_once(&arguments.settings)?;
+    let mut settings = arguments.settings.clone();
+    settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
+    settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
+    let name = arguments.scenario.as_deref().unwrap_or("default");
+    let model = data::scenario(name, &settings, arguments.data.as_deref())?;
+    for unused in model.unused(&arguments.settings) {
+        log::note(&warning(&unused.to_string()));
+    }
+    check_chain(arguments.chain, &model.head())?;
+    Ok(model)
+}
+
+/// All runs of all methods, the folder filled, the table printed.
+fn whole(
+    open: OpenRun,
+    model: &dyn Model,
+    options: &Options,
+    format: Format,
+) -> Result<(), CliError> {
+    let head = model.head();
     let path = open.path().to_owned();
-    let work = Work::of_run(&*model);
+    let work = Work::of_run(model);
     let mut writer = ProgressWriter::new("run", &head.name, work.counted_in, work.steps(None));
-    let result = open.execute(&*model, &options, &writer);
+    let result = open.execute(model, options, &writer);
     writer.finish();
     let record = match result {
         Err(ExecuteError::Model(ModelError::Interrupted)) => {
@@ -177,14 +171,26 @@ pub fn execute_on(
         }
         result => result?,
     };
-    show(&head, &record, arguments.format)?;
+    show(&head, &record, format)?;
     log::done(Some(&path), Some(&record.summary.digest));
     Ok(())
 }
 
+/// Nothing is left to do; programs get the summary as it was written.
+fn complete_already(path: &Path, format: Format) -> Result<(), CliError> {
+    let path_shown = path.display();
+    log::note(&format!(
+        "{path_shown}: complete already; nothing to resume"
+    ));
+    match format {
+        Format::Json => print(&execute::summary(path).map_err(CliError::failure)?.0),
+        Format::Text => Ok(()),
+    }
+}
+
 /// Refuses to keep digests of scenarios that have none by round.
 pub fn check_chain(chain: bool, head: &Head) -> Result<(), CliError> {
-    if !chain || head.trust == model::federated::TRUST.name {
+    if !chain || head.trust == federated::TRUST.name {
         return Ok(());
     }
     let name = &head.name;
@@ -236,6 +242,7 @@ pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError
 
 fn folder(arguments: &Arguments, name: &str) -> Result<RunFolder, CliError> {
     Ok(match &arguments.out {
+        Some(path) if arguments.resume => RunFolder::open(path)?,
         Some(path) => RunFolder::create(path)?,
         None => RunFolder::create_numbered(Path::new(RUNS), name)?,
     })

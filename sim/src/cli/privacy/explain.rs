@@ -11,7 +11,7 @@ use sordino_experiment::scenario::set_once;
 
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::{Format, print, print_json};
-use sordino_lab::command::data::{check_data, of_data};
+use sordino_lab::command::data;
 
 /// `sordino privacy explain`.
 #[derive(Debug, Args)]
@@ -53,20 +53,16 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 
 /// The scenario, completed from its data where it does not say something itself.
 fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
-    let (source, text) = scenario_text(&arguments.scenario)?;
-    let mut settings = arguments.settings.clone();
-    set_once(&settings)?;
+    set_once(&arguments.settings)?;
     let data = arguments.data.as_deref();
-    let parsed = model::parse(&source, &text, &settings);
-    // Most scenarios can be explained without their data.
-    if let (Ok(_), None) = (&parsed, data) {
-        return Ok(parsed?);
+    if data.is_none() {
+        // Most scenarios can be explained without their data.
+        let (source, text) = scenario_text(&arguments.scenario)?;
+        if let Ok(scenario) = model::parse(&source, &text, &arguments.settings) {
+            return Ok(scenario);
+        }
     }
-    let taken = of_data(&text, &settings, data)?;
-    settings.extend_from_slice(&taken.settings);
-    let scenario = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?;
-    check_data([&*scenario], data)?;
-    Ok(scenario)
+    data::scenario(&arguments.scenario, &arguments.settings, data)
 }
 
 impl Answer {
