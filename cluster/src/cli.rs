@@ -18,9 +18,9 @@ use clap::{Args, Parser, Subcommand};
 use sordino_engine::federated::TRUST;
 use sordino_engine::hub::Hub;
 use sordino_engine::{Model, Options};
-use sordino_experiment::command_line::begun;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::{threads, whole};
+use sordino_experiment::command_line::{ended, parsed};
 use sordino_experiment::journal;
 use sordino_experiment::progress::log::{self, Log};
 use sordino_lab::command::run;
@@ -86,10 +86,15 @@ struct WorkerArguments {
 
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    begun(arguments, |Arguments { command }| match command {
-        Command::Cluster(arguments) => cluster(&arguments),
-        Command::Worker(arguments) => worker(arguments),
-    })
+    match parsed(arguments) {
+        Ok(Arguments {
+            command: Command::Cluster(arguments),
+        }) => ended(cluster(&arguments)),
+        Ok(Arguments {
+            command: Command::Worker(arguments),
+        }) => ended(worker(arguments)),
+        Err(code) => code,
+    }
 }
 
 fn cluster(arguments: &Cluster) -> Result<(), CliError> {

@@ -25,8 +25,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sordino_experiment::command_line::begun;
 use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{ended, parsed};
 
 mod audit;
 #[cfg(feature = "mqtt")]
@@ -96,15 +96,9 @@ pub fn program() -> clap::Command {
 
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let mut stopped = ExitCode::SUCCESS;
-    let code = begun(arguments, |Arguments { command }| {
-        stopped = execute(command)?;
-        Ok(())
-    });
-    if code == ExitCode::SUCCESS {
-        stopped
-    } else {
-        code
+    match parsed(arguments) {
+        Ok(Arguments { command }) => ended(execute(command)),
+        Err(code) => code,
     }
 }
 

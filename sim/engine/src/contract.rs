@@ -16,9 +16,7 @@ use sordino_experiment::record::{Explanation, Record};
 use sordino_experiment::scenario::Head;
 use sordino_experiment::scenario::unused::Unused;
 use sordino_report::chart::Picture;
-use sordino_report::folder::{SCENARIO, scenario_file};
 use sordino_report::read::RunFiles;
-use sordino_report::results::Results;
 use sordino_report::view::View;
 
 use super::hub::Hub;
@@ -176,7 +174,8 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     }
 
     /// Executes all runs of all methods. What it leaves is for programs: the summary, `rounds.csv`,
-    /// `README.md` and the files of its own. It is the same for all [`Options`].
+    /// `README.md` and the files of its own. It is the same for all [`Options`] but `chain` and
+    /// `share`; without a journal it lacks what a journal keeps, as the ledger is.
     ///
     /// **Errors**: [`ModelError`]; the first that occurred ends the execution.
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError>;
@@ -193,14 +192,6 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Executes all runs of all methods, and adds to what programs read what people see: a complete
-    /// run folder.
-    ///
-    /// **Errors**: as [`Model::compute`].
-    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
-        complete(self, self.compute(options, progress)?)
-    }
-
     /// What its releases promise, in plain words.
     ///
     /// **Errors**: a loss that cannot be computed.
@@ -211,32 +202,6 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     ///
     /// **Errors**: the journal's.
     fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError>;
-}
-
-/// Adds to the files for programs the scenario, and the table, picture and page that are made of
-/// all of them.
-///
-/// **Errors**: as [`Model::view`].
-pub fn complete<M: Model + ?Sized>(model: &M, mut record: Record) -> Result<Record, ModelError> {
-    record
-        .files
-        .push((SCENARIO, scenario_file(&model.resolved())));
-    let shown = shown(model, RunFiles::Made(&record))?;
-    record.files.extend(shown);
-    Ok(record)
-}
-
-/// Table, picture and page of a complete run: (name, text). A run and `sordino report` make them by
-/// this function, of files that programs read.
-///
-/// **Errors**: files that are missing or do not belong together.
-pub fn shown<M: Model + ?Sized>(
-    model: &M,
-    files: RunFiles<'_>,
-) -> Result<Vec<(&'static str, String)>, ModelError> {
-    let view = model.view(files)?;
-    let results = Results::read(files).map_err(ModelError::input)?;
-    Ok(view.files(&model.head(), model.resolved(), model.explain()?, &results))
 }
 
 impl From<ModelError> for CliError {

@@ -14,7 +14,8 @@
 //! | [`local`] | nobody trusted: every user perturbs its own reward |
 //! | `output` | one party tunes and publishes: private releases beside the best and a random candidate |
 //!
-//! A scenario is data; [`MODELS`] is the one place that knows which trust models there are.
+//! A scenario is data. [`MODELS`] is the list of trust models; where else a name is known, the head
+//! of `scenario::trust` in `sordino-experiment` says.
 //!
 //! [`sordino-sim`]: https://docs.rs/sordino-sim
 
@@ -29,7 +30,7 @@ mod output;
 pub mod outsourced;
 mod part;
 
-pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel, complete, shown};
+pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
 pub use part::{Part, Share};
 
 use sordino_experiment::scenario::{self, ScenarioError};

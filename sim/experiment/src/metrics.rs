@@ -57,6 +57,13 @@ impl From<&Measure> for Estimate {
     }
 }
 
+/// Half width of the 95 % confidence interval (Student) of the mean of independent values; unknown
+/// from a single one.
+pub fn half_width(values: &[f64]) -> Option<f64> {
+    let error = Estimate::of(values).standard_error?;
+    Some(student::quantile(values.len() - 1) * error)
+}
+
 /// A difference between two methods over paired runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
@@ -74,12 +81,9 @@ impl Paired {
     /// First − second, pair by pair.
     pub fn of(first: &[f64], second: &[f64]) -> Self {
         let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();
-        let estimate = Estimate::of(&differences);
         Paired {
-            mean: estimate.mean,
-            half_width: estimate
-                .standard_error
-                .map(|error| student::quantile(differences.len() - 1) * error),
+            mean: Estimate::of(&differences).mean,
+            half_width: half_width(&differences),
             smaller: differences
                 .iter()
                 .filter(|difference| **difference < 0.0)

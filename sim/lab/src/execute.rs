@@ -9,7 +9,9 @@ use sordino_experiment::files::read_to_string_bounded;
 use sordino_experiment::journal::{Journal, JournalError, SUMMARY};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Record, Summary};
-use sordino_report::folder::{FolderError, RunFolder};
+use sordino_report::folder::{FolderError, RunFolder, SCENARIO, scenario_file};
+use sordino_report::read::RunFiles;
+use sordino_report::results::Results;
 
 /// A longer summary is not read.
 const SUMMARY_BYTES_MAX: u64 = 1 << 26;
@@ -128,7 +130,7 @@ impl OpenRun {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<Record, ExecuteError> {
-        let record = match model.run(&self.with_journal(options), progress) {
+        let record = match executed(model, &self.with_journal(options), progress) {
             Ok(record) => record,
             Err(error) => {
                 if !matches!(error, ModelError::Interrupted) {
@@ -169,7 +171,7 @@ impl OpenRun {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<(), ModelError> {
-        match model.run(&self.with_journal(options), progress) {
+        match model.compute(&self.with_journal(options), progress) {
             Ok(_) | Err(ModelError::PartDone) => Ok(()),
             Err(error) => Err(error),
         }
@@ -193,6 +195,43 @@ impl OpenRun {
             ..options.clone()
         }
     }
+}
+
+/// Executes all runs of all methods: the files of a complete run folder, in memory.
+///
+/// **Errors**: as [`Model::compute`] and [`Model::view`].
+pub fn executed(
+    model: &dyn Model,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Record, ModelError> {
+    complete(model, model.compute(options, progress)?)
+}
+
+/// Adds to the files for programs the scenario, and the table, picture and page that are made of
+/// all of them.
+///
+/// **Errors**: as [`Model::view`].
+pub fn complete(model: &dyn Model, mut record: Record) -> Result<Record, ModelError> {
+    record
+        .files
+        .push((SCENARIO, scenario_file(&model.resolved())));
+    let shown = shown(model, RunFiles::Made(&record))?;
+    record.files.extend(shown);
+    Ok(record)
+}
+
+/// Table, picture and page of a complete run: (name, text). A run and `sordino report` make them by
+/// this function, of files that programs read.
+///
+/// **Errors**: files that are missing or do not belong together.
+pub fn shown(
+    model: &dyn Model,
+    files: RunFiles<'_>,
+) -> Result<Vec<(&'static str, String)>, ModelError> {
+    let view = model.view(files)?;
+    let results = Results::read(files).map_err(ModelError::input)?;
+    Ok(view.files(&model.head(), model.resolved(), model.explain()?, &results))
 }
 
 impl From<ExecuteError> for CliError {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use sordino_experiment::metrics::{MethodStatistics, SMALL_DELTA, Statistics, loss_curve};
+use sordino_experiment::metrics::{
+    MethodStatistics, SMALL_DELTA, Statistics, half_width, loss_curve,
+};
 use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{Guarantee, Scenario};
 use sordino_experiment::text::significant;
@@ -227,20 +229,19 @@ pub fn clipping(summary: &Statistics) -> Option<Chart> {
 /// What stands beside a method's row: its ε, or why it has none.
 fn protection(method: &MethodStatistics) -> String {
     match (method.guarantee(), method.losses) {
-        (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
+        (guarantee @ Guarantee::NothingReleased, _) => guarantee.name().to_owned(),
         (Guarantee::Unclaimed, _) => "no guarantee claimed".to_owned(),
         (_, Some([loss, _])) => figure::epsilon(loss.tight),
         _ => figure::UNPROTECTED.to_owned(),
     }
 }
 
-/// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside
-/// it.
+/// Utility against privacy: a row for each method, summed regret with its 95 % interval (Student's,
+/// as in the table; none from a single run), ε beside it.
 pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     const ROW: f64 = 30.0;
     let sizes = Sizes::PAGE;
-    let interval =
-        |method: &MethodStatistics| 1.96 * method.summed_regret.standard_error.unwrap_or(0.0);
+    let interval = |method: &MethodStatistics| half_width(&method.sums).unwrap_or(0.0);
     let mut methods: Vec<&MethodStatistics> = summary.methods.iter().collect();
     methods.sort_by(|a, b| a.summed_regret.mean.total_cmp(&b.summed_regret.mean));
     let high = methods

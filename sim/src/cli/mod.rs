@@ -49,7 +49,7 @@ mod tune;
 mod unfinished;
 
 pub use handover::{PROGRAMS, Program};
-use sordino_experiment::command_line::begun;
+use sordino_experiment::command_line::{ended, parsed};
 use sordino_lab::command::run;
 
 /// Private Bayesian optimisation: tune together, keep your data.
@@ -112,27 +112,28 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(program) = handover::program_of(&arguments) {
         return handover::hand_over(program, &arguments).report();
     }
-    begun(
-        with_command(arguments),
-        |Arguments { command }| match command {
-            Command::Run(arguments) => run::execute(&arguments),
-            Command::Sweep(arguments) => sweep::execute(&arguments),
-            Command::Merge(arguments) => merge::execute(&arguments),
-            Command::List => list::execute(),
-            Command::Scenario(arguments) => scenario::execute(&arguments),
-            Command::Init(arguments) => scenario::init(&arguments),
-            Command::Export(arguments) => export::execute(&arguments),
-            Command::Report(arguments) => report::execute(&arguments),
-            Command::Compare(arguments) => compare::execute(&arguments),
-            Command::Prior(arguments) => prior::execute(&arguments),
-            Command::Ledger(arguments) => charges::execute(&arguments),
-            Command::Privacy(arguments) => privacy::execute(&arguments),
-            Command::Audit(arguments) => audit::execute(&arguments),
-            Command::Reproduce(arguments) => reproduce::execute(&arguments),
-            Command::Optimize(arguments) => optimize::execute(&arguments),
-            Command::Tune(arguments) => tune::execute(&arguments),
-        },
-    )
+    let Arguments { command } = match parsed(with_command(arguments)) {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
+    ended(match command {
+        Command::Run(arguments) => run::execute(&arguments),
+        Command::Sweep(arguments) => sweep::execute(&arguments),
+        Command::Merge(arguments) => merge::execute(&arguments),
+        Command::List => list::execute(),
+        Command::Scenario(arguments) => scenario::execute(&arguments),
+        Command::Init(arguments) => scenario::init(&arguments),
+        Command::Export(arguments) => export::execute(&arguments),
+        Command::Report(arguments) => report::execute(&arguments),
+        Command::Compare(arguments) => compare::execute(&arguments),
+        Command::Prior(arguments) => prior::execute(&arguments),
+        Command::Ledger(arguments) => charges::execute(&arguments),
+        Command::Privacy(arguments) => privacy::execute(&arguments),
+        Command::Audit(arguments) => audit::execute(&arguments),
+        Command::Reproduce(arguments) => reproduce::execute(&arguments),
+        Command::Optimize(arguments) => optimize::execute(&arguments),
+        Command::Tune(arguments) => tune::execute(&arguments),
+    })
 }
 
 /// `sordino` alone is `sordino run`, and what that takes for options that are not given.

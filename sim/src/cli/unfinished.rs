@@ -11,6 +11,7 @@ use sordino_experiment::journal::{Journal, SUMMARY};
 use sordino_experiment::progress::log;
 use sordino_experiment::scenario::method::CUSTOM;
 use sordino_experiment::scenario::{ObjectiveConfig, OwnMethod, Scenario};
+use sordino_lab::execute;
 use sordino_lab::parts::mark::whole;
 use sordino_lab::sweep::{Index, Status, SweepFolder};
 use sordino_report::folder::FolderError;
@@ -141,14 +142,12 @@ fn drawn(folder: &Path, model: &dyn Model) -> Result<Option<String>, CliError> {
     };
     // Stopped from the beginning: what is not in the journal is not done either.
     let stop = Arc::new(AtomicBool::new(true));
-    match finished.run(
-        &Options {
-            journal: Some(journal),
-            stop,
-            ..Options::default()
-        },
-        &(),
-    ) {
+    let options = Options {
+        journal: Some(journal),
+        stop,
+        ..Options::default()
+    };
+    match execute::executed(&*finished, &options, &()) {
         Ok(record) => Ok(Some(record.file(PAGE).to_owned())),
         Err(ModelError::Interrupted) => Ok(None),
         // Without their data most of them cannot be drawn.

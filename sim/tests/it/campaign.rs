@@ -362,6 +362,14 @@ fn losses_of_a_table_are_minimised() {
             .unwrap();
         found["regret_at"]["2"].as_f64().unwrap()
     };
+    // A setting is TOML, in whatever quotes, also where the number of agents is the table's. A
+    // second reader of settings knew one kind of quotes, and missed `federation.agents`.
+    let kind = "objective.kind='table'";
+    let more = ["--set", kind, "--runs", "1", "--out", "quoted"];
+    done(
+        &folder,
+        &[&["run", "t.toml", "--data", "t.csv"][..], &more].concat(),
+    );
     // The place of the best setting is common, and the unit of a loss is not.
     assert!(after("campaign") < 0.85 * after("alone"), "{summary}");
     let file = PriorFile::load(&folder.join("f/prior-campaign.safetensors")).unwrap();

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use sordino_engine::Options;
 use sordino_experiment::scenario::Shipped;
+use sordino_lab::execute::executed;
 
 use crate::util::{scratch, shipped, without};
 
@@ -20,10 +21,7 @@ fn execute(settings: &[&str], threads: usize) -> (String, String, String) {
         threads: NonZeroUsize::new(threads),
         ..Options::default()
     };
-    let outcome = shipped("ldp-se", settings)
-        .unwrap()
-        .run(&options, &())
-        .unwrap();
+    let outcome = executed(&*shipped("ldp-se", settings).unwrap(), &options, &()).unwrap();
     (
         outcome.table().to_owned(),
         outcome.file("rounds.csv").to_owned(),
@@ -104,10 +102,12 @@ fn refusals_name_the_key() {
             "{error}"
         );
     }
-    let missing = shipped("ldp-stocks", &[])
-        .unwrap()
-        .run(&Options::default(), &())
-        .unwrap_err();
+    let missing = executed(
+        &*shipped("ldp-stocks", &[]).unwrap(),
+        &Options::default(),
+        &(),
+    )
+    .unwrap_err();
     assert!(missing.to_string().contains("--data"), "{missing}");
 }
 
@@ -128,7 +128,7 @@ fn tables_are_read_from_files() {
             data: Some(data.to_owned()),
             ..Options::default()
         };
-        shipped("ldp-stocks", &settings).unwrap().run(&options, &())
+        executed(&*shipped("ldp-stocks", &settings).unwrap(), &options, &())
     };
     assert!(run(&path).unwrap().table().contains("moma-gp-ucb"));
     assert!(run(&folder).unwrap().table().contains("moma-gp-ucb"));

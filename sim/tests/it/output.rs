@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use sordino_engine::Options;
 use sordino_experiment::record::Record;
 use sordino_experiment::scenario::Shipped;
+use sordino_lab::execute::executed;
 
 use crate::util::{shipped, without};
 
@@ -14,7 +15,7 @@ fn run(name: &str, settings: &[&str], threads: usize) -> Record {
         threads: NonZeroUsize::new(threads),
         ..Options::default()
     };
-    shipped(name, settings).unwrap().run(&options, &()).unwrap()
+    executed(&*shipped(name, settings).unwrap(), &options, &()).unwrap()
 }
 
 /// Regret or score error of a method at an ε (none: of a method that does not depend on it).

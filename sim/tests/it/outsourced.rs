@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sordino_engine::{Model, ModelError, Options};
 use sordino_experiment::journal::Journal;
 use sordino_experiment::record::Record;
+use sordino_lab::execute::executed;
 
 use crate::util::{
     StopAfter, done, files, json, refused, said, scratch, settings, shipped, sordino, with, without,
@@ -18,10 +19,7 @@ fn parse(text: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
 }
 
 fn run(name: &str, settings: &[&str]) -> Record {
-    shipped(name, settings)
-        .unwrap()
-        .run(&Options::default(), &())
-        .unwrap()
+    executed(&*shipped(name, settings).unwrap(), &Options::default(), &()).unwrap()
 }
 
 const SMALL: [&str; 4] = [
@@ -46,10 +44,12 @@ fn threads_change_nothing_and_the_seed_does() {
             threads: NonZeroUsize::new(threads),
             ..Options::default()
         };
-        shipped("outsourced-grid", settings)
-            .unwrap()
-            .run(&options, &())
-            .unwrap()
+        executed(
+            &*shipped("outsourced-grid", settings).unwrap(),
+            &options,
+            &(),
+        )
+        .unwrap()
     };
     let one = with(&SMALL, 1);
     let three = with(&SMALL, 3);
@@ -175,7 +175,7 @@ impl Data {
             data: Some(self.0.clone()),
             ..Options::default()
         };
-        parse(CSV, settings)?.run(&options, &()).map_err(|error| {
+        executed(&*parse(CSV, settings)?, &options, &()).map_err(|error| {
             assert!(
                 matches!(error, ModelError::Input(_)),
                 "bad input, exit code 2: {error:?}"
@@ -288,10 +288,7 @@ fn bad_files_are_refused_with_line_and_column() {
         refused.contains("rounds") && refused.contains("repeats"),
         "{refused}"
     );
-    let missing = parse(CSV, &[])
-        .unwrap()
-        .run(&Options::default(), &())
-        .unwrap_err();
+    let missing = executed(&*parse(CSV, &[]).unwrap(), &Options::default(), &()).unwrap_err();
     assert!(missing.to_string().contains("--data"), "{missing}");
 }
 
@@ -455,10 +452,12 @@ fn real_tables_run() {
             data: Some(path),
             ..Options::default()
         };
-        let outcome = shipped(name, &["runs=1", "modeler.rounds=10"])
-            .unwrap()
-            .run(&options, &())
-            .unwrap();
+        let outcome = executed(
+            &*shipped(name, &["runs=1", "modeler.rounds=10"]).unwrap(),
+            &options,
+            &(),
+        )
+        .unwrap();
         assert_eq!(outcome.summary.facts["rows"], rows);
     }
 }
@@ -488,7 +487,7 @@ fn an_interrupted_run_goes_on_to_the_same_folder() {
         ..Options::default()
     };
     assert!(matches!(
-        scenario.run(&options, &progress),
+        executed(&*scenario, &options, &progress),
         Err(ModelError::Interrupted)
     ));
     // Three jobs and what they belong to, as a digest and in words.

@@ -21,7 +21,7 @@ use sordino_experiment::scenario::rule::{Rule, whole};
 use sordino_experiment::scenario::{
     self, Head, Problem, ScenarioError, Section, SectionTables, json_schema, starter,
 };
-use sordino_lab::execute::{self, ExecuteError, Place};
+use sordino_lab::execute::{self, ExecuteError, Place, executed};
 use sordino_report::columns::Columns;
 use sordino_report::page::Shown;
 use sordino_report::read::RunFiles;
@@ -278,7 +278,7 @@ fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
         stop: Arc::new(AtomicBool::new(true)),
         ..Options::default()
     };
-    let shown = shorter.run(&options, &()).unwrap();
+    let shown = executed(&*shorter, &options, &()).unwrap();
     assert!(
         shown
             .file("report.html")

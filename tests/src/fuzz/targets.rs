@@ -15,6 +15,7 @@ use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{FaultConfig, SHIPPED, Scenario, Shipped};
 use sordino_experiment::world::fault::FaultPlan;
 use sordino_experiment::world::landmine;
+use sordino_lab::execute::executed;
 use sordino_lab::sweep::{Plan, grid};
 
 use super::mutate::Form;
@@ -256,7 +257,7 @@ fn table(bytes: &[u8]) -> Result<(), Refusal> {
         data: Some(path),
         ..Options::default()
     };
-    let execute = |scenario: &dyn Model| scenario.run(&how, &()).map_err(line);
+    let execute = |scenario: &dyn Model| executed(scenario, &how, &()).map_err(line);
     let stocks = STOCKS.get_or_init(|| {
         small(
             "ldp-stocks",

@@ -223,8 +223,7 @@ fn files_that_architecture_names_are_there() {
         assert_eq!(absent(&read(&root().join(page))), Vec::<String>::new());
     }
     // Negative control: a room that is gone, one of two, and a word of code that is no path.
-    let wrong =
-        "`core/src/math.rs` `sim/src/study/` `core/src/{space,spaces}.rs` `a / b` ```\n`x/y.rs`\n```";
+    let wrong = "`core/src/math.rs` `sim/src/study/` `core/src/{space,spaces}.rs` `a / b` ```\n`x/y.rs`\n```";
     assert_eq!(absent(wrong), ["sim/src/study/", "core/src/spaces.rs"]);
 }
 

@@ -139,8 +139,8 @@ pub struct AgentSlot<'a, T, S> {
 }
 
 impl<T: Scalar, S: State> Arena<T, S> {
-    /// These agents before their first point, or as they are in the snapshot, of which only those
-    /// before them are left: an agent is never in memory twice. `log` and `workspace` count the
+    /// These agents, `states` before their first point or as they are in the snapshot, of which
+    /// only those before them are left: an agent is never in memory twice. `log` and `workspace` count the
     /// numbers of one agent; workspaces are kept if those of all enrolled agents fit into the
     /// method's bytes.
     ///
@@ -149,7 +149,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
         method: &MethodContext<T>,
         agents: Range<u32>,
         [log, workspace]: [usize; 2],
-        fresh: impl Fn(u32) -> S,
+        states: Vec<S>,
         snapshot: Option<&mut Snapshot<S>>,
     ) -> Result<Self, DriverError> {
         let count = agents.len();
@@ -157,7 +157,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
         let kept = workspace * size_of::<T>() * enrolled <= method.workspace_bytes;
         let mut arena = Arena {
             first: agents.start,
-            states: agents.clone().map(fresh).collect(),
+            states,
             logs: vec![T::ZERO; log * count],
             log,
             workspaces: vec![T::ZERO; workspace * if kept { count } else { 1 }],
@@ -220,35 +220,26 @@ impl<T: Scalar, S: State> Arena<T, S> {
         self.first..self.first + self.states.len() as u32
     }
 
-    /// Calls `take` with every agent in turn.
-    ///
-    /// **Errors**: the first that `take` returns.
-    pub fn each(
-        &mut self,
-        mut take: impl FnMut(AgentSlot<'_, T, S>) -> Result<(), DriverError>,
-    ) -> Result<(), DriverError> {
-        let logs = self.logs.chunks_exact_mut(self.log);
-        let seats = (self.first..)
-            .zip(&mut self.states)
-            .zip(logs)
-            .zip(&mut self.best);
-        for (place, (((agent, state), log), best)) in seats.enumerate() {
-            let workspace = if self.kept {
-                Workspace::Owned(
-                    &mut self.workspaces[place * self.workspace..(place + 1) * self.workspace],
-                )
-            } else {
-                Workspace::Borrowed(&mut self.workspaces)
-            };
-            take(AgentSlot {
-                agent,
-                state,
-                log,
-                workspace,
-                best,
-            })?;
+    /// Number of its agents.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// What the agent at this place borrows, 0-based.
+    pub fn slot(&mut self, place: usize) -> AgentSlot<'_, T, S> {
+        let workspace = if self.kept {
+            let begin = place * self.workspace;
+            Workspace::Owned(&mut self.workspaces[begin..begin + self.workspace])
+        } else {
+            Workspace::Borrowed(&mut self.workspaces)
+        };
+        AgentSlot {
+            agent: self.first + place as u32,
+            state: &mut self.states[place],
+            log: &mut self.logs[place * self.log..(place + 1) * self.log],
+            workspace,
+            best: &mut self.best[place],
         }
-        Ok(())
     }
 
     /// The answer to an order: the agents' leaves and regrets in blocks, and how often each regret
@@ -342,7 +333,8 @@ mod tests {
         log: usize,
         from: &mut Snapshot<u32>,
     ) -> Result<Arena<f32, u32>, DriverError> {
-        Arena::new(&method(), agents, [log, 1], |_| 0, Some(from))
+        let fresh = vec![0; agents.len()];
+        Arena::new(&method(), agents, [log, 1], fresh, Some(from))
     }
 
     /// An agent is in memory once: what an arena took is no longer in the snapshot.

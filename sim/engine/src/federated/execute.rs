@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use rayon::ThreadPool;
 use sordino_core::math::Scalar;
+use sordino_experiment::metrics::summarize;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{MethodRun, Record, stored_name};
-use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
-use sordino_experiment::world::Family;
+use sordino_experiment::scenario::{Method, ObjectiveConfig, ScalarKind, Scenario};
+use sordino_experiment::world::{Family, command};
+use sordino_report::{federation, observations};
 
 use super::super::contract::{DriverKind, ModelError, Options};
 use super::super::jobs::{FirstFailure, first_error_or_all};
@@ -17,6 +19,7 @@ use super::context::RunContext;
 use super::error::DriverError;
 use super::job::{Job, run_seed};
 use super::kept;
+use super::ledger;
 use super::place::Place;
 use super::remote::may_travel;
 use super::run::Surroundings;
@@ -32,7 +35,41 @@ pub fn record(
     progress: &dyn Progress,
 ) -> Result<Record, ModelError> {
     let results = results(scenario, brought, options, progress)?;
-    kept::record(scenario, &results, options)
+    recorded(scenario, &results, options)
+}
+
+/// What a scenario's results leave for programs.
+fn recorded(
+    scenario: &Scenario,
+    results: &[MethodRun],
+    options: &Options,
+) -> Result<Record, ModelError> {
+    let summary = summarize(scenario, results).map_err(DriverError::Accountant)?;
+    let mut kept = Vec::new();
+    if let Some(journal) = options.journal.as_deref() {
+        kept.push(("ledger.jsonl", ledger::joined(journal, results)?));
+        if scenario.federation.observations {
+            let points =
+                observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
+            let names = observations::names(&journal.names()).map_err(DriverError::Folder)?;
+            kept.push((
+                "observations.csv",
+                observations::all(results, &points, &names, &scenario.objective),
+            ));
+            kept.push((
+                "agents.csv",
+                observations::best(results, &points, &names, &scenario.objective),
+            ));
+        }
+        if let ObjectiveConfig::Command(config) = &scenario.objective {
+            let answers =
+                command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
+            kept.push((command::FILE, answers));
+        }
+    }
+    let cautions = [scenario.cautions(), kept::doubts(scenario, options)?].concat();
+    federation::record(scenario, results, &summary, kept, &cautions, options.chain)
+        .map_err(ModelError::failure)
 }
 
 /// Executes every method of every run of a scenario, with what was brought to it.

@@ -21,8 +21,10 @@ use super::error::DriverError;
 use super::kept;
 use super::place::Place;
 use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
-use super::run::Surroundings;
+use super::run::{Federated, Surroundings, run_method};
+use super::shard::Shard;
 use super::vote::context::VoteContext;
+use super::wired::Travels;
 
 /// What the parties of a method borrow, whatever its kind.
 pub enum Context<T> {
@@ -213,13 +215,28 @@ impl<'j, T: Scalar> Job<'j, T> {
             method: method.name().to_owned(),
         };
         match self.context(method, runs)? {
-            Context::Draws(context) => place.run(task, context, around).await,
-            Context::Prior(context) => place.run(task, context, around).await,
-            Context::Vote(context) => place.run(task, context, around).await,
-            Context::Campaign(context) => place.run(task, context, around).await,
-            Context::Custom(context) => place.run(task, context, around).await,
+            Context::Draws(context) => run_at(place, task, context, around).await,
+            Context::Prior(context) => run_at(place, task, context, around).await,
+            Context::Vote(context) => run_at(place, task, context, around).await,
+            Context::Campaign(context) => run_at(place, task, context, around).await,
+            Context::Custom(context) => run_at(place, task, context, around).await,
         }
     }
+}
+
+/// One method in one run, whatever its kind.
+async fn run_at<M: Federated>(
+    place: Place<'_>,
+    task: &Task,
+    method: Arc<M>,
+    around: Surroundings<'_>,
+) -> Result<MethodRun, DriverError>
+where
+    Shard<M>: Travels<Context = M, State = M::State>,
+{
+    let agents =
+        |was: Option<&mut _>| place.collective::<Shard<M>>(task, &method, was, around.progress);
+    run_method(method.clone(), around, agents).await
 }
 
 /// What the methods of the federated prior have in common in all runs: `method` is one of them.

@@ -62,6 +62,15 @@ pub struct Lent<'a, S> {
     pub late: &'a [(u32, Vec<u8>)],
 }
 
+// A derive would ask that states can be copied, too.
+impl<S> Clone for Lent<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Lent<'_, S> {}
+
 impl<S> Snapshot<S> {
     /// The same state, lent.
     pub fn lent(&self) -> Lent<'_, S> {
@@ -91,19 +100,7 @@ enum Held<'a, S> {
 impl<S> Held<'_, S> {
     fn lent(&self) -> Lent<'_, S> {
         match self {
-            Held::Lent(Lent {
-                first,
-                states,
-                logs,
-                best,
-                late,
-            }) => Lent {
-                first: *first,
-                states,
-                logs: *logs,
-                best,
-                late,
-            },
+            Held::Lent(lent) => *lent,
             Held::Own(snapshot) => snapshot.lent(),
         }
     }

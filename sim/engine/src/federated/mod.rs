@@ -5,17 +5,18 @@
 //! | [`run()`], [`Own`], `brought` | executes a scenario; with functions or methods of the caller's; what these are |
 //! | [`lockstep`], `tokio` | the two executors |
 //! | `remote`, [`held`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
-//! | `execute`, `job`, `place` | all methods of all runs, one by one or side by side; what they share; where the agents of one are held |
-//! | `kept` | what a run keeps of its functions beside the results, and the record that is made of both |
+//! | `execute`, `together`, `job`, `place` | all methods of all runs, one by one or side by side; so many futures at a time; what they share; where the agents of one are held |
+//! | `kept`, `error` | what a run keeps of its functions beside the results; why a driver stops |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`collective::Collective`] |
+//! | `draws` | methods that share draws of their posteriors, or nothing |
 //! | [`prior`] | the parties of the federated prior, over the same collective |
 //! | [`custom`] | methods whose parties are handed in; random search, pooled data, agents alone |
 //! | [`vote`] | one private vote for the best candidate, then every agent for itself |
 //! | [`campaign`], [`named`] | a campaign of sites, each in units of its own; the axes of a scenario with their names |
 //! | [`agreement`], [`export`] | what both sides of a real federation agree on; what a device that takes part must be compiled with |
 //! | [`context`], [`host`], [`lent`] | what the parties borrow; the server and its ledger; what is stored, and from where |
-//! | [`shard`], `arena`, [`link`], `message` | the agents; where they lie side by side; links, and faults that wrap them |
+//! | [`shard`], `arena`, `turn`, [`link`], `message` | the agents; where they lie side by side; an order on its way through them; links, and faults that wrap them |
 //! | [`blocks`], [`regret_counts`], `recorder` | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
 use brought::Brought;
@@ -65,6 +66,7 @@ pub mod run;
 pub mod shard;
 mod together;
 pub(crate) mod tokio;
+pub mod turn;
 pub mod vote;
 pub mod wired;
 

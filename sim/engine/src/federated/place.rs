@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rayon::ThreadPool;
 use sordino_experiment::progress::Progress;
-use sordino_experiment::record::MethodRun;
 
 use super::super::hub::{Hub, Task};
 use super::collective::{Collective, Partial, Snapshot};
@@ -13,8 +12,6 @@ use super::error::DriverError;
 use super::lent::Snapshots;
 use super::lockstep::Lockstep;
 use super::remote::Remote;
-use super::run::{self, Federated, Surroundings};
-use super::shard::Shard;
 use super::tokio::Pooled;
 use super::wired::Travels;
 
@@ -30,7 +27,10 @@ pub enum Place<'p> {
 }
 
 impl<'p> Place<'p> {
-    fn collective<C: Travels>(
+    /// Its collective: fresh agents, or agents as they are in the snapshot.
+    ///
+    /// **Errors**: as [`build`](super::collective::AgentGroup::build), and a hub's.
+    pub fn collective<C: Travels>(
         self,
         task: &Task,
         context: &Arc<C::Context>,
@@ -49,29 +49,13 @@ impl<'p> Place<'p> {
     }
 }
 
-impl Place<'_> {
-    /// One method in one run, its agents here.
-    ///
-    /// **Errors**: [`DriverError`]; the first that occurred.
-    pub async fn run<M: Federated>(
-        self,
-        task: &Task,
-        context: Arc<M>,
-        around: Surroundings<'_>,
-    ) -> Result<MethodRun, DriverError>
-    where
-        Shard<M>: Travels<Context = M, State = M::State>,
-    {
-        let build =
-            |was: Option<&mut _>| self.collective::<Shard<M>>(task, &context, was, around.progress);
-        run::run_method(context.clone(), around, build).await
-    }
-}
-
 /// The collective of a place.
-enum Held<'p, C: Travels> {
+pub enum Held<'p, C: Travels> {
+    /// In this thread.
     Here(Lockstep<C>),
+    /// On a pool.
     Pool(Pooled<'p, C>),
+    /// In other processes.
     Elsewhere(Remote<'p, C>),
 }
 

@@ -137,6 +137,9 @@ struct Saved<V, B, A> {
     agents: A,
 }
 
+/// The same, as it is read.
+type Found<M> = Saved<<M as Federated>::Stored, MethodRun, Snapshot<<M as Agents>::State>>;
+
 /// Runs one method. `build` makes the collective: for fresh agents, or from a snapshot.
 ///
 /// **Errors**: [`DriverError`]; [`DriverError::Interrupted`] after a checkpoint.
@@ -150,37 +153,22 @@ where
 {
     let base = method.base();
     let name = stored_name(base.run.index, base.method.name());
-    if let Some(done) = around
-        .journal
-        .map_or(Ok(None), |journal| journal.finished::<MethodRun>(&name))?
-    {
+    let kept = around.journal;
+    let done = kept.map(|journal| journal.finished::<MethodRun>(&name));
+    if let Some(done) = done.transpose()?.flatten() {
         around.progress.found(done.regret.len() as u64);
         return Ok(done);
     }
-    type Found<M> = Saved<<M as Federated>::Stored, MethodRun, Snapshot<<M as Agents>::State>>;
-    let saved = around
-        .journal
-        .map_or(Ok(None), |journal| journal.latest::<Found<M>>(&name))?;
-    let path = around.journal.map(|journal| ledger::path(journal, &name));
-    let (mut collective, mut server, mut recorder) = match saved {
-        None => (
-            build(None)?,
-            method.server(path.as_deref(), None)?,
-            Recorder::new(base),
-        ),
-        Some(Saved {
-            server,
-            recorder,
-            mut agents,
-        }) => {
-            let collective = build(Some(&mut agents))?;
-            (
-                collective,
-                method.server(path.as_deref(), Some(server))?,
-                Recorder::resume(recorder),
-            )
-        }
+    let saved = kept.map(|journal| journal.latest::<Found<M>>(&name));
+    let (stored, recorder, mut agents) = match saved.transpose()?.flatten() {
+        Some(saved) => (Some(saved.server), saved.recorder, Some(saved.agents)),
+        None => (None, Recorder::begun(base), None),
     };
+    let mut collective = build(agents.as_mut())?;
+    drop(agents);
+    let path = kept.map(|journal| ledger::path(journal, &name));
+    let mut server = method.server(path.as_deref(), stored)?;
+    let mut recorder = Recorder::new(recorder);
     let parameters = base.config.parameters();
     around.progress.found(recorder.read().regret.len() as u64);
     let mut pace = Pace::new(around.interval);

@@ -1,5 +1,5 @@
 //! What survives a kill: named bytes, for any trust model; the journal does not know the types that
-//! it stores.
+//! it stores. What it keeps beside them (candidates, names, answers) are files of its folder.
 //!
 //! An execution has parts. A finished part leaves its result, an unfinished one its latest
 //! checkpoints. Every file is written under another name, synced and renamed, then the folder is
@@ -7,14 +7,15 @@
 //! belongs to (program, scenario, data) and ends with the SHA-256 of everything before; one that
 //! does not match is refused, never guessed at.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
+use sordino_host::files::open_regular;
 
 mod error;
 mod gather;
@@ -366,14 +367,24 @@ impl Journal {
     }
 }
 
+/// The head and the beginning of a first line of answers are not longer.
+const HEAD_BYTES_MAX: u64 = 1 << 20;
+
 /// Whether a file of the state is of a part, or a table with an answer.
 fn holds_work(file: &Path) -> bool {
     let part = file
         .extension()
         .is_some_and(|ending| ending == DONE || ending == CHECKPOINT);
-    // A table of answers has a head line even if there are none.
-    part || file.ends_with(ANSWERS)
-        && fs::read(file).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
+    part || file.ends_with(ANSWERS) && has_answers(file)
+}
+
+/// Whether a table has a line below its head, which it has even if there are no answers.
+fn has_answers(file: &Path) -> bool {
+    let Ok(file) = open_regular(file, OpenOptions::new().read(true)) else {
+        return false;
+    };
+    let lines = BufReader::new(file.take(HEAD_BYTES_MAX)).split(b'\n');
+    lines.map_while(Result::ok).nth(1).is_some()
 }
 
 /// How often a part keeps a checkpoint.

@@ -59,7 +59,7 @@ pub use objective::{
 pub use own::{OwnKeys, OwnMethod};
 pub use prior::{CAMPAIGN_RELEASES, PriorConfig, PriorPlan};
 pub use reader::{Problem, ScenarioError, Section};
-pub use root::set_once;
+pub use root::{set_once, table};
 pub use sections::SectionTables;
 pub use shipped::{SHIPPED, Shipped, conclusion};
 pub use starter::starter;

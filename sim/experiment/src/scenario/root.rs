@@ -1,4 +1,4 @@
-//! Turns text and `--set` into the section of all keys.
+//! Turns text and `--set` into the table of all keys, and finds out where a refused one is.
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
@@ -6,67 +6,76 @@ use toml::{Spanned, Table, Value};
 use super::reader::{Problem, ScenarioError, Section};
 
 /// Reads TOML and applies the settings; `read` then takes the keys.
+///
+/// **Errors**: as [`table`], and the problem of `read` with where it comes from.
 pub(super) fn with_root<S>(
     source: &str,
     text: &str,
     settings: &[String],
     read: impl Fn(Section) -> Result<S, Problem>,
 ) -> Result<S, ScenarioError> {
+    let root = table(source, text, settings)?;
+    read(Section::root(root)).map_err(|problem| {
+        let holds = |root| read(Section::root(root)).is_ok();
+        located(source, text, settings, problem, holds)
+    })
+}
+
+/// The table of a text after the settings were applied to it.
+///
+/// **Errors**: text that is no TOML, with its line; a setting that is none.
+pub fn table(source: &str, text: &str, settings: &[String]) -> Result<Table, ScenarioError> {
     let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map(|span| line_at(text, span.start));
         let message = e.message().replace('\n', "; ");
         ScenarioError::at(source, line, Problem::Syntax { message })
     })?;
-    let mut names: Vec<&str> = Vec::new();
     for setting in settings {
-        names.push(name_of(setting));
-        apply(&mut table, setting).ok_or_else(|| {
+        if apply(&mut table, setting).is_none() {
             let setting = setting.clone();
-            ScenarioError::at("--set", None, Problem::Setting { setting })
-        })?;
-    }
-    read(Section::root(table)).map_err(|problem| {
-        if problem.key().is_some_and(|key| names.contains(&key)) {
-            return ScenarioError::at("--set", None, problem);
+            return Err(ScenarioError::at(
+                "--set",
+                None,
+                Problem::Setting { setting },
+            ));
         }
-        let line = problem.key().and_then(|key| line_of(text, key));
-        let problem = match problem {
-            // What the text says held before these settings.
-            problem @ Problem::Value { .. }
-                if !settings.is_empty() && read(root_of(text)).is_ok() =>
-            {
-                Problem::Set {
-                    problem: Box::new(problem),
-                    settings: blamed(text, settings, &read),
-                }
-            }
-            other => other,
-        };
-        ScenarioError::at(source, line, problem)
-    })
+    }
+    Ok(table)
+}
+
+/// A problem, with the line or the settings that it comes from; `holds` tells whether another table
+/// would have none.
+fn located(
+    source: &str,
+    text: &str,
+    settings: &[String],
+    problem: Problem,
+    holds: impl Fn(Table) -> bool,
+) -> ScenarioError {
+    let is_set = |key: &str| settings.iter().any(|setting| name_of(setting) == key);
+    if problem.key().is_some_and(is_set) {
+        return ScenarioError::at("--set", None, problem);
+    }
+    let line = problem.key().and_then(|key| line_of(text, key));
+    let is_value = matches!(problem, Problem::Value { .. });
+    // What the text says held before these settings.
+    if is_value && !settings.is_empty() && holds(text.parse().unwrap_or_default()) {
+        let settings = blamed(text, settings, holds);
+        let problem = Box::new(problem);
+        return ScenarioError::at(source, line, Problem::Set { problem, settings });
+    }
+    ScenarioError::at(source, line, problem)
 }
 
 /// Of settings with which a text is refused, the first without which it is not; all if there is none.
-fn blamed<S>(
-    text: &str,
-    settings: &[String],
-    read: &impl Fn(Section) -> Result<S, Problem>,
-) -> Vec<String> {
-    let is_blamed = |place: &usize| {
-        let mut table: Table = text.parse().unwrap_or_default();
-        let others = settings
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| other != place);
-        let are_set = others
-            .map(|(_, setting)| apply(&mut table, setting))
-            .all(|set| set.is_some());
-        are_set && read(Section::root(table)).is_ok()
-    };
-    match (0..settings.len()).find(is_blamed) {
-        Some(place) => vec![settings[place].clone()],
-        None => settings.to_vec(),
+fn blamed(text: &str, settings: &[String], holds: impl Fn(Table) -> bool) -> Vec<String> {
+    for place in 0..settings.len() {
+        let others = [&settings[..place], &settings[place + 1..]].concat();
+        if table("", text, &others).is_ok_and(&holds) {
+            return vec![settings[place].clone()];
+        }
     }
+    settings.to_vec()
 }
 
 /// Refuses a key that people set twice: which of the values they want, nobody knows.
@@ -90,11 +99,6 @@ pub fn set_once(settings: &[String]) -> Result<(), ScenarioError> {
         let key = name_of(&settings[place]).to_owned();
         Err(ScenarioError::at("--set", None, Problem::Twice { key }))
     })
-}
-
-/// The section of a text without settings; an empty one of a text that is none.
-fn root_of(text: &str) -> Section {
-    Section::root(text.parse().unwrap_or_default())
 }
 
 /// The dotted key of a setting.

@@ -73,23 +73,17 @@ pub fn parse<M: ?Sized>(
     text: &str,
     settings: &[String],
 ) -> Result<Box<M>, ScenarioError> {
-    with_root(source, text, settings, |root| {
-        let value = root.value("trust");
-        let named =
-            |model: &&&TrustModel<M>| value.is_none_or(|value| value.as_str() == Some(model.name));
-        match models.iter().find(named) {
-            Some(model) => (model.read)(root).map_err(|problem| meant(problem, &model.tables())),
-            None => {
-                let names: Vec<String> = models
-                    .iter()
-                    .map(|model| format!("\"{}\"", model.name))
-                    .collect();
-                Err(Problem::value(
-                    "trust",
-                    value.map_or(String::new(), Value::to_string),
-                    names.join(", "),
-                ))
-            }
-        }
-    })
+    with_root(source, text, settings, |root| read(models, root))
+}
+
+fn read<M: ?Sized>(models: &[&TrustModel<M>], root: Section) -> Result<Box<M>, Problem> {
+    let value = root.value("trust");
+    let is_meant = |name: &str| value.is_none_or(|value| value.as_str() == Some(name));
+    let Some(model) = models.iter().find(|model| is_meant(model.name)) else {
+        let found = value.map_or(String::new(), Value::to_string);
+        let names = models.iter().map(|model| format!("\"{}\"", model.name));
+        let names: Vec<String> = names.collect();
+        return Err(Problem::value("trust", found, names.join(", ")));
+    };
+    (model.read)(root).map_err(|problem| meant(problem, &model.tables()))
 }

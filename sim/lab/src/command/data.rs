@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use sordino_engine::{Model, parse};
 use sordino_experiment::command_line::chosen::scenario_text;
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::scenario::{ObjectiveConfig, Problem, Scenario, ScenarioError};
+use sordino_experiment::scenario::{
+    ObjectiveConfig, Problem, Scenario, ScenarioError, table as table_of,
+};
 use sordino_experiment::text::Quoted;
 use sordino_experiment::world::{fedhpo, table};
+use toml::Value;
 
 /// What a scenario takes from its data.
 #[derive(Debug, Default)]
@@ -89,23 +92,13 @@ pub fn scenario(
 ///
 /// **Errors**: a table that is not named or cannot be read.
 pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Taken, CliError> {
-    let parsed: toml::Table = text.parse().unwrap_or_default();
-    let said = |section: &str, key: &str| {
-        let set = settings
-            .iter()
-            .rev()
-            .filter_map(|setting| setting.split_once('='));
-        let set = set
-            .filter(|(name, _)| name.trim() == format!("{section}.{key}"))
-            .map(|(_, value)| value.trim());
-        let written = parsed
-            .get(section)
-            .and_then(|section| section.get(key))
-            .map(ToString::to_string);
-        set.map(str::to_owned)
-            .next()
-            .or(written)
-            .map(|value| value.trim_matches('"').to_owned())
+    // A text or a setting that is none is refused by who reads the scenario next.
+    let table = table_of("", text, settings).unwrap_or_default();
+    let said = |section: &str, key: &str| -> Option<String> {
+        Some(match table.get(section)?.get(key)? {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
     };
     let missing = |section: &str, key: &str| said(section, key).is_none();
     if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest")

@@ -12,6 +12,7 @@ use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::scenario::Shipped;
 use sordino_experiment::scenario::local::LocalMethod::{AtaGpUcb, MomaGpUcb, Random, TgpUcb};
 use sordino_experiment::scenario::local::{LocalMethod, LocalScenario};
+use sordino_lab::execute;
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 
@@ -80,7 +81,7 @@ impl Measured {
         let runs = run(&scenario, &how, &writer)
             .map_err(|error: ModelError| ReproduceError::new(error))?;
         let outcome = model::local::report::record(&scenario, &runs);
-        let outcome = model::complete(&scenario, outcome).map_err(ReproduceError::new)?;
+        let outcome = execute::complete(&scenario, outcome).map_err(ReproduceError::new)?;
         let stem = label.replace([' ', ',', '=', '/'], "-");
         let head = format!(
             "{label}\n{}\n{}",

@@ -153,9 +153,9 @@ fn cost(method: &MethodStatistics, place: usize) -> String {
                 .tight
                 .map_or("∞".to_owned(), |epsilon| significant_up(epsilon, 3));
         }
-        (Guarantee::NothingReleased, _) => "no release",
+        (guarantee @ Guarantee::NothingReleased, _) => guarantee.name(),
         (Guarantee::Unclaimed, _) => "none claimed",
-        _ => "unprotected",
+        _ => figure::UNPROTECTED,
     };
     if place == 0 {
         why.to_owned()

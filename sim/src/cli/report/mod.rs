@@ -7,6 +7,7 @@ use clap::Args;
 use sordino_engine as model;
 use sordino_experiment::files::write_atomically;
 use sordino_experiment::progress::log;
+use sordino_lab::execute;
 use sordino_lab::parts::mark::whole;
 use sordino_lab::sweep::SweepFolder;
 use sordino_report::folder::SCENARIO;
@@ -121,7 +122,7 @@ fn page(folder: &std::path::Path) -> Result<(), CliError> {
     } else {
         let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
         let model = model::parse(&scenario.display().to_string(), &text, &[])?;
-        model::shown(&*model, RunFiles::Folder(folder))?
+        execute::shown(&*model, RunFiles::Folder(folder))?
     };
     for (name, text) in made {
         let path = folder.join(name);

@@ -18,7 +18,8 @@ use super::super::context::MethodContext;
 use super::super::custom::shard::{AgentState, Queries};
 use super::super::error::DriverError;
 use super::super::link::Reach;
-use super::super::shard::{self, Agents, Collected, Numbers, Turn};
+use super::super::shard::Agents;
+use super::super::turn::{self, Collected, Numbers, Turn};
 use super::context::CampaignContext;
 
 /// A release that is open: its index, the opening of all agents (`None` on the way to another
@@ -112,7 +113,7 @@ impl<T: Scalar> Agents for CampaignContext<T> {
         let encoding = self.releases().encoding(&order.released)?;
         let encoding =
             encoding.ok_or(DriverError::Check("an order of a release after the last"))?;
-        shard::collector(encoding, &share, numbers).map(Some)
+        turn::collector(encoding, &share, numbers).map(Some)
     }
 
     fn act(
@@ -129,7 +130,7 @@ impl<T: Scalar> Agents for CampaignContext<T> {
     }
 
     fn collected(collector: Self::Collector<'_>) -> Collected {
-        shard::sums(collector)
+        turn::sums(collector)
     }
 }
 

@@ -16,7 +16,8 @@ use super::super::collective::Call;
 use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::link::{Collects, Reach};
-use super::super::shard::{Agents, Collected, Leaf, Numbers, Query, Turn};
+use super::super::shard::Agents;
+use super::super::turn::{Collected, Leaf, Numbers, Query, Turn};
 use super::context::CustomContext;
 use super::{CustomError, Message, Sight};
 

@@ -17,7 +17,8 @@ use super::super::collective::Call;
 use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::link::Reach;
-use super::super::shard::{self, Agents, Collected, Numbers, Query, Turn};
+use super::super::shard::Agents;
+use super::super::turn::{self, Collected, Numbers, Query, Turn};
 use super::context::PriorContext;
 
 /// The common draw w_t, M numbers, and Φw_t, one for each candidate; shared by all members.
@@ -130,7 +131,7 @@ impl<T: Scalar> Agents for PriorContext<T> {
         let share = share.ok_or(DriverError::Check(
             "an order without the opening of a member's own agents",
         ))?;
-        shard::collector(
+        turn::collector(
             JointVectors::new(self.config(), terms, *noise_multiplier)?,
             &share,
             numbers,
@@ -162,7 +163,7 @@ impl<T: Scalar> Agents for PriorContext<T> {
     }
 
     fn collected(collector: Vectors<'_>) -> Collected {
-        shard::sums(collector)
+        turn::sums(collector)
     }
 }
 

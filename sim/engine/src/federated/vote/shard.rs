@@ -14,7 +14,8 @@ use super::super::custom::shard::{AgentState, Queries, initial};
 use super::super::custom::{Chooser, Sight};
 use super::super::error::DriverError;
 use super::super::link::Reach;
-use super::super::shard::{self, Agents, Collected, Numbers, Turn};
+use super::super::shard::Agents;
+use super::super::turn::{self, Collected, Numbers, Turn};
 use super::context::VoteContext;
 
 impl<T: Scalar> Agents for VoteContext<T> {
@@ -64,7 +65,7 @@ impl<T: Scalar> Agents for VoteContext<T> {
         };
         let other = DriverError::Check("an order without the opening of a member's own agents");
         let share = share.part(agents).ok_or(other)?;
-        shard::collector(
+        turn::collector(
             Draws::new(&self.ballot, share.broadcast())?,
             &share,
             numbers,
@@ -140,7 +141,7 @@ impl<T: Scalar> Agents for VoteContext<T> {
     }
 
     fn collected(collector: Self::Collector<'_>) -> Collected {
-        shard::sums(collector)
+        turn::sums(collector)
     }
 }
 

@@ -1,28 +1,21 @@
-//! Methods that share draws, or nothing: what is asked of their agents, and what their server makes
-//! of the answers.
+//! What an agent does in a round: it queries, with the last broadcast as a hint, and uploads a draw.
 
 use std::ops::Range;
-use std::path::Path;
-use std::sync::Arc;
 
-use serde::Serialize;
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Aggregation, Collector, Draws, Input, Output, Public, log_len,
+    Agent, AgentState, AgentStorage, Collector, Draws, Input, Output, Public, log_len,
     workspace_len,
 };
-use sordino_core::math::{Scalar, read_all_le};
-use sordino_experiment::progress::Stage;
+use sordino_core::math::Scalar;
 use sordino_experiment::record::Source;
-use sordino_host::server::{SimulatedSources, StoredServer};
 
-use super::arena::AgentSlot;
-use super::collective::{Call, Order, Partial};
-use super::context::MethodContext;
-use super::error::DriverError;
-use super::host::{self, ServerHost};
-use super::link::Reach;
-use super::run::{Federated, Released};
-use super::shard::{self, Agents, Collected, Numbers, Query, Turn};
+use super::super::arena::AgentSlot;
+use super::super::collective::{Call, Order};
+use super::super::context::MethodContext;
+use super::super::error::DriverError;
+use super::super::link::Reach;
+use super::super::shard::Agents;
+use super::super::turn::{self, Collected, Numbers, Query, Turn};
 
 impl<T: Scalar> Agents for MethodContext<T> {
     type Number = T;
@@ -68,7 +61,7 @@ impl<T: Scalar> Agents for MethodContext<T> {
         };
         let other = DriverError::Check("an order without the sample of a member's own agents");
         let share = share.part(agents).ok_or(other)?;
-        shard::collector(
+        turn::collector(
             Draws::new(&self.config, share.broadcast())?,
             &share,
             numbers,
@@ -129,7 +122,7 @@ impl<T: Scalar> Agents for MethodContext<T> {
     }
 
     fn collected(collector: Collector<'_, Draws<'_>>) -> Collected {
-        shard::sums(collector)
+        turn::sums(collector)
     }
 }
 
@@ -141,86 +134,5 @@ impl<T> Order<T> {
             (_, Some(maximum)) if reached && maximum == candidate => Source::Server,
             _ => Source::Own,
         }
-    }
-}
-
-impl<T: Scalar> MethodContext<T> {
-    /// Whether uploads are collected at the end of round t: nobody uploads what nobody will read.
-    fn collects(&self, round: u32) -> bool {
-        let p = self.config.parameters();
-        p.aggregation != Aggregation::None && round < p.rounds
-    }
-}
-
-impl<T: Scalar> Federated for MethodContext<T> {
-    type Server = ServerHost<T>;
-    /// The server, and the vectors of its last broadcast, little-endian.
-    type Stored = (StoredServer, Vec<u8>);
-
-    fn server(
-        self: &Arc<Self>,
-        path: Option<&Path>,
-        stored: Option<(StoredServer, Vec<u8>)>,
-    ) -> Result<ServerHost<T>, DriverError> {
-        let sources = SimulatedSources::new(self.run.seed);
-        let (stored, broadcast) = stored.unzip();
-        let broadcast: Vec<T> = read_all_le(&broadcast.unwrap_or_default()).collect();
-        let stored = stored.map(|server| (server, &broadcast[..]));
-        Ok(ServerHost::new(
-            Arc::new(self.config.clone()),
-            sources,
-            host::ledger(self, path)?,
-            stored,
-        )?)
-    }
-
-    fn releases_after(&self, _: &ServerHost<T>, round: u32) -> bool {
-        self.collects(round)
-    }
-
-    fn query(&self, server: &mut ServerHost<T>, round: u32) -> Result<Order<T>, DriverError> {
-        let regions = &self.config.parameters().regions;
-        let broadcast: Option<Arc<[T]>> = server.broadcast().map(Arc::from);
-        let mut maximum = None;
-        if let Some(vectors) = &broadcast {
-            let mut point = vec![T::ZERO; self.config.broadcast_len() + regions.splits().len()];
-            maximum = Some(
-                self.public()?
-                    .maximize(regions, vectors, &mut point)
-                    .candidate,
-            );
-        }
-        let share = host::opened(server, self.collects(round))?;
-        Ok(Order {
-            round,
-            broadcast,
-            maximum,
-            share,
-            source: server.kind(),
-        })
-    }
-
-    fn close<'s>(
-        &self,
-        server: &'s mut ServerHost<T>,
-        round: u32,
-        partials: &mut [Partial],
-    ) -> Result<Released<'s, T>, DriverError> {
-        if !self.collects(round) {
-            return Ok(None);
-        }
-        host::close(server, partials)
-    }
-
-    fn store(&self, server: &mut ServerHost<T>) -> Result<impl Serialize, DriverError> {
-        host::stored(server)
-    }
-
-    fn spent(&self, server: &ServerHost<T>) -> Result<Stage, DriverError> {
-        host::spent(self, server.ledger(), server.state().releases())
-    }
-
-    fn sync(&self, server: &mut ServerHost<T>) -> Result<(), DriverError> {
-        Ok(server.sync()?)
     }
 }
