@@ -130,7 +130,7 @@ pub fn names(model: &dyn Model, share: Option<Share>) -> Vec<String> {
 pub(crate) fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, ModelError> {
     let mut finished: BTreeMap<u32, usize> = BTreeMap::new();
     for run in journal
-        .finished_parts()?
+        .finished_jobs()?
         .iter()
         .filter_map(|part| stored_run(part))
     {
@@ -255,7 +255,7 @@ mod tests {
         let first = calls.load(Ordering::Relaxed);
         assert!((1..20).contains(&first));
         let journal = Journal::look(&folder, "a = 1").unwrap();
-        assert_eq!(journal.finished_parts().unwrap().len() as u64, first);
+        assert_eq!(journal.finished_jobs().unwrap().len() as u64, first);
         // A reader need not know how many there are.
         let whole = whole_runs(&journal, 10, 2).unwrap();
         assert!(whole < 10 && u64::from(whole) <= first / 2, "{whole}");

@@ -131,7 +131,7 @@ impl Model for Scenario {
         let mut shorter = self.clone();
         let all = self.federation.methods.len();
         let runs = whole_runs(journal, self.runs, all)?;
-        let parts = journal.finished_parts()?;
+        let parts = journal.finished_jobs()?;
         shorter
             .federation
             .methods

@@ -236,10 +236,10 @@ impl Journal {
         self.folder.join(format!("{part}.{ending}"))
     }
 
-    /// The names of all finished parts, sorted.
+    /// The names of all finished jobs, sorted.
     ///
     /// **Errors**: the system's.
-    pub fn finished_parts(&self) -> Result<Vec<String>, JournalError> {
+    pub fn finished_jobs(&self) -> Result<Vec<String>, JournalError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
             let name = entry.map_err(io_at(&self.folder))?.file_name();

@@ -45,7 +45,7 @@ pub fn table(source: &str, text: &str, settings: &[String]) -> Result<Table, Sce
 
 /// A problem, with the line or the settings that it comes from; `holds` tells whether another table
 /// would have none.
-fn located(
+pub(super) fn located(
     source: &str,
     text: &str,
     settings: &[String],

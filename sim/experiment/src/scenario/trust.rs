@@ -8,11 +8,11 @@
 
 use std::fmt::{self, Debug};
 
-use toml::Value;
+use toml::{Table, Value};
 
 use super::head::Head;
 use super::reader::{Problem, ScenarioError, Section};
-use super::root::with_root;
+use super::root;
 use super::sections::SectionTables;
 
 /// A trust model; `M` is the type that its scenarios are read as.
@@ -73,10 +73,16 @@ pub fn parse<M: ?Sized>(
     text: &str,
     settings: &[String],
 ) -> Result<Box<M>, ScenarioError> {
-    with_root(source, text, settings, |root| read(models, root))
+    let root = root::table(source, text, settings)?;
+    read(models, root).map_err(|problem| {
+        let holds = |root| read(models, root).is_ok();
+        root::located(source, text, settings, problem, holds)
+    })
 }
 
-fn read<M: ?Sized>(models: &[&TrustModel<M>], root: Section) -> Result<Box<M>, Problem> {
+/// Reads the table of all keys as the trust model does that it names.
+fn read<M: ?Sized>(models: &[&TrustModel<M>], root: Table) -> Result<Box<M>, Problem> {
+    let root = Section::root(root);
     let value = root.value("trust");
     let is_meant = |name: &str| value.is_none_or(|value| value.as_str() == Some(name));
     let Some(model) = models.iter().find(|model| is_meant(model.name)) else {

@@ -230,7 +230,7 @@ fn holds_its_jobs(
     let own: BTreeSet<String> = own.into_iter().collect();
     let found: BTreeSet<String> = match Journal::look(run, &model.resolved()) {
         Err(JournalError::NothingToResume { .. }) => BTreeSet::new(),
-        journal => journal?.finished_parts()?.into_iter().collect(),
+        journal => journal?.finished_jobs()?.into_iter().collect(),
     };
     let lacks = own.difference(&found).next().map(|job| ("lacks", job));
     let foreign = found.difference(&own).next();

@@ -148,14 +148,28 @@ fn columns<'c>(
             "epsilon",
             "tight ε of all releases up to that round, at the scenario's δ, rounded up to four decimals; private methods only, \
              in run 0: it is the same in every run",
-            |(result, round)| {
-                let releases = releases_after(scenario, result, *round as u32);
-                let first = results.iter().find(|first| first.method == result.method).unwrap_or(result);
-                let is_new = first.run == result.run || first.releases != result.releases;
-                let paid = summary.paid_by(result.method).filter(|_| is_new);
-                paid.map_or(String::new(), |paid| spent(&paid.losses, releases))
-            },
+            |at| epsilon(scenario, results, summary, at),
         )
+}
+
+/// ε after a round; empty for a method without a promise, and for a run that released the same as
+/// the method's first, whose line says it.
+fn epsilon(
+    scenario: &Scenario,
+    results: &[MethodRun],
+    summary: &Statistics,
+    (result, round): &At<'_>,
+) -> String {
+    let first = results.iter().find(|first| first.method == result.method);
+    let is_said =
+        first.is_some_and(|first| first.run != result.run && first.releases == result.releases);
+    match summary.paid_by(result.method) {
+        Some(paid) if !is_said => {
+            let releases = releases_after(scenario, result, *round as u32);
+            spent(&paid.losses, releases)
+        }
+        _ => String::new(),
+    }
 }
 
 /// Releases that a method made up to a round, the one after it among them.
