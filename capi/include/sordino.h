@@ -367,8 +367,8 @@ enum sordino_status
      */
     SORDINO_STATUS_MISALIGNED = -2,
     /**
-     * The memory or a buffer is shorter than what is needed: ask the _size function or _SIZE macro of
-     * the object; sordino_refusal names the length, where a function has one.
+     * The memory or a buffer is shorter than what is needed: ask the _size function or _SIZE macro
+     * of the object; sordino_refusal names the length, where a function has one.
      */
     SORDINO_STATUS_TOO_SHORT = -3,
     /**
@@ -1675,11 +1675,11 @@ sordino_status sordino_newcomer_fail(struct sordino_newcomer *newcomer, uint32_t
 sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer, uint32_t *candidate, float *mean);
 
 /**
- * The posterior probability that the file counts, 0 to 1, to `probability`. While it is below ½ the
- * values speak against the file, and beyond 200 values and failures a search knows more than any
- * file: a device then does better to ask a sordino_optimizer, told all values, by
- * sordino_optimizer_suggest_among. 0 without a file and with one that is not read. A suggestion that
- * is not done begins again.
+ * The posterior probability that the file counts, 0 to 1, to `probability`. While it is below ½
+ * the values speak against the file, and beyond 200 values and failures a search knows more than
+ * any file: a device then does better to ask a sordino_optimizer, told all values, by
+ * sordino_optimizer_suggest_among. 0 without a file and with one that is not read. A suggestion
+ * that is not done begins again.
  *
  * All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n
  * observations.
@@ -1824,9 +1824,8 @@ sordino_status sordino_optimizer_predict(struct sordino_optimizer *optimizer,
 
 /**
  * The expected improvement, in the unit of the values, of the point that was suggested last;
- * infinity while that is not known: after an observation or a fit, for points that fill the box, and
- * for candidates of a list. A program stops asking where it is below what a question
- * costs.
+ * infinity while that is not known: after an observation or a fit, for points that fill the box,
+ * and for candidates of a list. A program stops asking where it is below what a question costs.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `gain` is NULL or points to one number.
  */

@@ -142,8 +142,8 @@ impl Word {
         }
     }
 
-    /// The status of a refusal, with the setting that was refused where C wants it; zeros where none
-    /// was.
+    /// The status of a refusal, with the setting that was refused where C wants it; zeros where
+    /// none was.
     pub(crate) fn refuse(&self, refused: &Refused, refusal: *mut Refusal) -> Status {
         match self.offer(refusal, refused.refusal()) {
             Err(status) => status,

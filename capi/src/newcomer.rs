@@ -369,11 +369,11 @@ pub unsafe extern "C" fn sordino_newcomer_best(
     }
 }
 
-/// The posterior probability that the file counts, 0 to 1, to `probability`. While it is below ½ the
-/// values speak against the file, and beyond 200 values and failures a search knows more than any
-/// file: a device then does better to ask a sordino_optimizer, told all values, by
-/// sordino_optimizer_suggest_among. 0 without a file and with one that is not read. A suggestion that
-/// is not done begins again.
+/// The posterior probability that the file counts, 0 to 1, to `probability`. While it is below ½
+/// the values speak against the file, and beyond 200 values and failures a search knows more than
+/// any file: a device then does better to ask a sordino_optimizer, told all values, by
+/// sordino_optimizer_suggest_among. 0 without a file and with one that is not read. A suggestion
+/// that is not done begins again.
 ///
 /// All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n
 /// observations.

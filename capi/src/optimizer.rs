@@ -325,9 +325,8 @@ pub unsafe extern "C" fn sordino_optimizer_predict(
 }
 
 /// The expected improvement, in the unit of the values, of the point that was suggested last;
-/// infinity while that is not known: after an observation or a fit, for points that fill the box, and
-/// for candidates of a list. A program stops asking where it is below what a question
-/// costs.
+/// infinity while that is not known: after an observation or a fit, for points that fill the box,
+/// and for candidates of a list. A program stops asking where it is below what a question costs.
 ///
 /// # Safety
 ///

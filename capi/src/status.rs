@@ -32,8 +32,8 @@ pub enum Status {
     Null = -1,
     /// A pointer is not aligned to what it points to; memory of an object to SORDINO_ALIGN.
     Misaligned = -2,
-    /// The memory or a buffer is shorter than what is needed: ask the _size function or _SIZE macro of
-    /// the object; sordino_refusal names the length, where a function has one.
+    /// The memory or a buffer is shorter than what is needed: ask the _size function or _SIZE macro
+    /// of the object; sordino_refusal names the length, where a function has one.
     TooShort = -3,
     /// A buffer lies in the memory of the object, or shares bytes with another.
     Overlap = -4,

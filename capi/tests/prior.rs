@@ -834,8 +834,8 @@ fn a_refusal_of_no_setting_is_zeros_and_a_short_memory_is_named() {
                 admissible_len: 6,
             };
             let out = &mut newcomer;
-            // SAFETY: memory of at least that many bytes or NULL, values of ours, no file or a pointer
-            // that is refused for its alignment.
+            // SAFETY: memory of at least that many bytes or NULL, values of ours, no file or a
+            // pointer that is refused for its alignment.
             let status = unsafe {
                 sordino_newcomer_open(at, len, settings, prior, null(), 0, out, &mut refusal)
             };

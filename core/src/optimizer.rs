@@ -62,8 +62,8 @@ use crate::surrogate::{Observed, SurrogateError};
 
 /// The largest magnitude of a value that is told: 1e14 in `f32`, 1e140 in `f64`.
 ///
-/// **Numerics**: with a noise fraction of 4(n + 8)·ε or more, n values y have ‖L⁻¹y‖² ≤ y²/(4ε), far
-/// below the largest number; so has the scatter of ten thousand repetitions.
+/// **Numerics**: with a noise fraction of 4(n + 8)·ε or more, n values y have ‖L⁻¹y‖² ≤ y²/(4ε),
+/// far below the largest number; so has the scatter of ten thousand repetitions.
 ///
 /// ```
 /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, OptimizerError, Settings}};
@@ -203,9 +203,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// made again where they were made; an entry of [`Optimizer::take_fit`] saves that. What was
     /// refused when the log was written is refused again; [`Optimizer::refused`] counts it.
     ///
-    /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] and [`SpaceError::Value`] for
-    /// a point of another box; [`OptimizerError::Told`] for a fit of more than was told; for fitted
-    /// parameters that cannot be those of this optimiser [`OptimizerError::Kernel`],
+    /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] and [`SpaceError::Value`]
+    /// for a point of another box; [`OptimizerError::Told`] for a fit of more than was told; for
+    /// fitted parameters that cannot be those of this optimiser [`OptimizerError::Kernel`],
     /// [`SurrogateError::Unresolved`] or [`SurrogateError::Singular`].
     ///
     /// **Cost**: n² flops an observation; n³/3 a fit that the log has, at most 48 n³ one that it
@@ -287,8 +287,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.len == 0
     }
 
-    /// Observations and failures that were accepted since the beginning, those that repeated another
-    /// or were forgotten since too.
+    /// Observations and failures that were accepted since the beginning, those that repeated
+    /// another or were forgotten since too.
     pub fn told(&self) -> u32 {
         self.told
     }
@@ -444,7 +444,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The parameters of an earlier fit. If they are refused the model is lost.
     fn adopt(&mut self, fitted: Parameters<T>) -> Result<(), OptimizerError> {
         if self.parameters == fitted {
-            // The fit was made again already: its entry stands behind the value that brought it about.
+            // The fit was made again already: its entry stands behind the value that brought it
+            // about.
             self.untaken = false;
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! What messages share: the chain of causes, numbers and lists as people read them, and which name was
-//! probably meant.
+//! What messages share: the chain of causes, numbers and lists as people read them, and which name
+//! was probably meant.
 
 /// An error and its causes in one line, separated by colons. A cause that the line already ends
 /// with is not repeated.
@@ -74,8 +74,8 @@ pub fn significant(x: f64, digits: usize) -> String {
     )
 }
 
-/// A number with all digits that tell it from others, and an exponent where it is beyond the decimals
-/// that people read.
+/// A number with all digits that tell it from others, and an exponent where it is beyond the
+/// decimals that people read.
 ///
 /// ```
 /// use sordino_host::text::exact;
@@ -89,8 +89,8 @@ pub fn exact(x: f64) -> String {
     }
 }
 
-/// A text of others on one line: what is not seen is written as its number, and what is longer than so
-/// many characters ends in an ellipsis.
+/// A text of others on one line: what is not seen is written as its number, and what is longer than
+/// so many characters ends in an ellipsis.
 ///
 /// ```
 /// use sordino_host::text::cut;

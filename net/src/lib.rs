@@ -36,8 +36,8 @@
 //! | [`rehearsal`] | a federation of the simulator over a real network |
 //! | [`cli`] | arguments in, exit code out |
 //!
-//! Meant for others are [`mod@join`], [`invitation`], [`serve`], [`rehearsal`] and [`cli`]. All other
-//! modules are the rooms of these programs, public for their tests; their names change as the
+//! Meant for others are [`mod@join`], [`invitation`], [`serve`], [`rehearsal`] and [`cli`]. All
+//! other modules are the rooms of these programs, public for their tests; their names change as the
 //! programs do.
 //!
 //! ```no_run

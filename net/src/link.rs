@@ -137,8 +137,8 @@ impl Link {
         &self.address
     }
 
-    /// When the server should have answered the last request, if that failed: a connection is due at
-    /// once, and an answer at the end of the wait.
+    /// When the server should have answered the last request, if that failed: a connection is due
+    /// at once, and an answer at the end of the wait.
     pub(crate) fn due(&self) -> Instant {
         self.due.min(Instant::now())
     }

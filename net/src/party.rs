@@ -72,8 +72,8 @@ pub trait Number: Scalar + Serialize + DeserializeOwned {}
 impl Number for f32 {}
 impl Number for f64 {}
 
-/// The largest size of a value that an agent with these numbers takes: that of core's optimizer, 1e14
-/// in `f32`, and 1e135 in `f64` as in searches.
+/// The largest size of a value that an agent with these numbers takes: that of core's optimizer,
+/// 1e14 in `f32`, and 1e135 in `f64` as in searches.
 ///
 /// **Numerics**: a larger value may be infinite where it is rounded, or in the sums of squares of a
 /// model, and what is in an agent's log stays there.

@@ -3,8 +3,8 @@
 //!
 //! A person gets a line when a round begins, when all have joined, when all have answered, and
 //! every ten seconds between if something changed. `--log json` writes an object for every change,
-//! at most one a second, with `event` "round", and "over" once all rounds are, beside the simulator's
-//! "note", "done" and "error"; "stopped" where somebody stopped it.
+//! at most one a second, with `event` "round", and "over" once all rounds are, beside the
+//! simulator's "note", "done" and "error"; "stopped" where somebody stopped it.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,9 +1,11 @@
 //! What a campaign is worth to its own sites, before anybody runs one: sites make ten evaluations
 //! each, publish a file of them, and go on with it, beside the same sites alone.
 //!
-//! On a table that is compiled in:
-//! `cargo run --release -p sordino-sim --example campaign -- employment CONTRIBUTORS EPSILON REPETITIONS`,
-//! or `planes`, `wages`.
+//! On a table that is compiled in, `employment`, `planes` or `wages`:
+//!
+//! ```sh
+//! cargo run --release -p sordino-sim --example campaign -- TABLE CONTRIBUTORS EPSILON REPETITIONS
+//! ```
 //!
 //! On functions of your own, in two steps. `… --example campaign -- candidates SPACE.toml` prints
 //! the points that the sites of a campaign choose among, one JSON object a line. Write what each

@@ -2,9 +2,13 @@
 //! with the file over that of newcomers alone, for any number of contributors and any ε.
 //! `sordino reproduce file/employment` and its like judge a few of them.
 //!
-//! `cargo run --release -p sordino-sim --example newcomers -- TABLE CONTRIBUTORS EPSILON REPETITIONS [common] [ORIGIN …]`,
-//! with a table of `employment`, `planes`, `wages`, and origins of `studies`, `votes`, `noise`,
-//! `flat`, `permuted` (all of them if there is none). `common` counts in one unit.
+//! ```sh
+//! cargo run --release -p sordino-sim --example newcomers -- \
+//!     TABLE CONTRIBUTORS EPSILON REPETITIONS [common] [ORIGIN …]
+//! ```
+//!
+//! The table is `employment`, `planes` or `wages`; origins are `studies`, `votes`, `noise`, `flat`,
+//! `permuted` (all of them if there is none). `common` counts in one unit.
 
 use std::error::Error;
 use std::thread;

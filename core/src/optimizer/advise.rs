@@ -32,8 +32,8 @@ pub struct Recommendation<T> {
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The observed point of largest posterior mean, in the user's units, and that mean; nothing if
-    /// there is none that did not [fail](Optimizer::fail). [`Optimizer::recommend`] says how sure it
-    /// is.
+    /// there is none that did not [fail](Optimizer::fail). [`Optimizer::recommend`] says how sure
+    /// it is.
     pub fn best(&mut self) -> Option<(Point<T>, T)> {
         let dim = self.space.dim();
         if !self.any_told() {

@@ -29,8 +29,8 @@ pub enum OptimizerError {
     /// A fit found no parameters under which the model can be computed; lengthscale, noise and
     /// model are as they were.
     Fit(SurrogateError),
-    /// A value beyond [`value_max`](super::value_max): it would hide all others, and sums of squares
-    /// might overflow.
+    /// A value beyond [`value_max`](super::value_max): it would hide all others, and sums of
+    /// squares might overflow.
     Value {
         /// The value given.
         value: f64,

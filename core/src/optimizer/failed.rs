@@ -10,9 +10,10 @@ use crate::surrogate::exact::{failed_rows, same_point};
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Tells that a point, a suggested one or any other of the box, has no value: it cannot work
     /// here, or could not be measured. It counts as told and takes a row of the capacity. The model
-    /// has the worst value of the rows that have one in its place, updated with every value, so that
-    /// a search leaves a region that fails. From a list it is not asked again while a candidate is left that
-    /// did not fail; nor is it ever the [best](Optimizer::best), even if it was told as well.
+    /// has the worst value of the rows that have one in its place, updated with every value, so
+    /// that a search leaves a region that fails. From a list it is not asked again while a
+    /// candidate is left that did not fail; nor is it ever the [best](Optimizer::best), even if it
+    /// was told as well.
     ///
     /// Where only the measurement went wrong, measure again and tell that: a failure speaks against
     /// the points around it.

@@ -170,8 +170,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
     }
 
-    /// Whether a fit is due: as many values as there are initial points are told, and enough was told since the last fit.
-    /// The next suggestion begins with it, or [`Optimizer::fit_step`] makes it now.
+    /// Whether a fit is due: as many values as there are initial points are told, and enough was
+    /// told since the last fit. The next suggestion begins with it, or [`Optimizer::fit_step`]
+    /// makes it now.
     pub fn fit_is_due(&self) -> bool {
         let dense = 2 * self.space.dim() as u32 + 8;
         let fitted = self.parameters.told;

@@ -13,8 +13,8 @@ use crate::domain::sobol::{coordinate, hash};
 use crate::linalg::slice::{self, part};
 use crate::math::Scalar;
 
-/// After the initial points every so manyth question fills the box. The sequence's elements at these
-/// places lie in all parts of the box, because the number is odd.
+/// After the initial points every so manyth question fills the box. The sequence's elements at
+/// these places lie in all parts of the box, because the number is odd.
 const FILLING: u32 = 5;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {

@@ -114,7 +114,8 @@ pub struct Newcomer<'a, T, S> {
 impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// Nothing observed yet. `candidates` are 1 to [`CANDIDATES_MAX`] points of the unit box with
     /// `dim` coordinates each, row-major; `storage` holds [`storage_len`] numbers for at most
-    /// `capacity` observations and failures. What is lent beyond the least is used for a greater width.
+    /// `capacity` observations and failures. What is lent beyond the least is used for a greater
+    /// width.
     ///
     /// **Errors**: [`NewcomerError`].
     pub fn new(
@@ -397,11 +398,11 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// The candidate to use, and its posterior mean in the user's unit: of those that were told and
     /// never failed the one of largest mean, under the hypothesis of largest weight. Nothing if
-    /// there is none. Where all values told are equal, the mean is that value. A suggestion that was
-    /// begun in slices begins again.
+    /// there is none. Where all values told are equal, the mean is that value. A suggestion that
+    /// was begun in slices begins again.
     ///
-    /// After the last evaluation use this one. The last [`Newcomer::suggest`] is a question, and may
-    /// be a poor candidate.
+    /// After the last evaluation use this one. The last [`Newcomer::suggest`] is a question, and
+    /// may be a poor candidate.
     ///
     /// **Cost**: that of weighing all hypotheses, n³/6 multiply-adds each.
     pub fn best(&mut self) -> Option<(usize, T)> {
@@ -424,9 +425,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// What is expected of a row of candidates, from `first` on as many as `means` holds, in the
     /// user's unit: posterior means under the hypothesis of largest weight. Before the first
-    /// observation or failure they are the file's, 0 without one. As values of questions that are under
-    /// way they speak neither for the file nor against it. A suggestion that was begun in slices
-    /// begins again.
+    /// observation or failure they are the file's, 0 without one. As values of questions that are
+    /// under way they speak neither for the file nor against it. A suggestion that was begun in
+    /// slices begins again.
     ///
     /// **Errors**: [`NewcomerError::Candidate`].
     ///
@@ -468,8 +469,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         let (rows, mut parts, mut block, file) = self.parts();
         let fitted = likeliest(&hypotheses, &rows, &mut parts);
         let unit = rows.unit();
-        // Where all values are equal, A is 1: what is under way then looks as the file says, and speaks
-        // neither for the file nor against it.
+        // Where all values are equal, A is 1: what is under way then looks as the file says, and
+        // speaks neither for the file nor against it.
         let range = if unit.range > T::ZERO {
             unit.range
         } else {

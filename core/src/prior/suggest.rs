@@ -70,8 +70,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         }
     }
 
-    /// Whether the next question covers the box: while no file is trusted, and wherever all that was
-    /// asked failed, which says nothing of the function.
+    /// Whether the next question covers the box: while no file is trusted, and wherever all that
+    /// was asked failed, which says nothing of the function.
     fn covers_first(&self) -> bool {
         let is_early = self.reading != Reading::Trusted && self.rows < FIRST_QUESTIONS;
         is_early || (self.is_empty() && self.rows > 0)
@@ -132,8 +132,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
 
     /// The posterior probability that the file counts, Σ of the weights of the hypotheses with τ =
     /// 1: its prior before the second observation, 0 where no file is read. Below ½ the values
-    /// contradict the file. Ask an [`Optimizer`](crate::optimizer::Optimizer) that was told the same
-    /// values: it fills the space first, which the file's points did not.
+    /// contradict the file. Ask an [`Optimizer`](crate::optimizer::Optimizer) that was told the
+    /// same values: it fills the space first, which the file's points did not.
     ///
     /// **Cost**: that of weighing all hypotheses twice, n³/6 multiply-adds each.
     ///
@@ -171,9 +171,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     /// Whether what was told still speaks for the file: it is read, [`Newcomer::trust`] is at least
-    /// ½, and no more than [`VALUES_MAX`] values and failures were told, beyond which a search knows more than
-    /// any file. If not, the next question is that of an [`Optimizer`](crate::optimizer::Optimizer)
-    /// that was told the same and never had the file.
+    /// ½, and no more than [`VALUES_MAX`] values and failures were told, beyond which a search
+    /// knows more than any file. If not, the next question is that of an
+    /// [`Optimizer`](crate::optimizer::Optimizer) that was told the same and never had the file.
     ///
     /// **Cost**: that of [`Newcomer::trust`].
     ///
@@ -264,8 +264,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         Work::Done(looking.best.chosen.unwrap_or(0))
     }
 
-    /// The candidate nearest to the next point of a Sobol sequence that was not visited; if each one
-    /// was, of those that did not fail, or of all.
+    /// The candidate nearest to the next point of a Sobol sequence that was not visited; if each
+    /// one was, of those that did not fail, or of all.
     fn nearest_to_design(&self) -> usize {
         let seed = self.settings().seed;
         let design: Point<T> = crate::domain::collected(

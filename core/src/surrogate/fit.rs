@@ -62,7 +62,8 @@ pub struct Observations<'a, T> {
     pub y: &'a [T],
     /// Observations that each value stands for, at least 1; where the list ends, 1.
     pub counts: &'a [T],
-    /// Their scatters; where the list ends, 0. Repeats with a scatter of −0 say nothing of the noise.
+    /// Their scatters; where the list ends, 0. Repeats with a scatter of −0 say nothing of the
+    /// noise.
     pub scatters: &'a [T],
 }
 

@@ -7,8 +7,8 @@ pub(crate) fn is_mark<T: Scalar>(scatter: T) -> bool {
     scatter == T::ZERO && T::ONE / scatter < T::ZERO
 }
 
-/// Count and scatter of each row that was told more than once: what repeats say of the noise. What a
-/// row was told before it failed says nothing.
+/// Count and scatter of each row that was told more than once: what repeats say of the noise. What
+/// a row was told before it failed says nothing.
 pub(crate) fn repeats<'a, T: Scalar>(
     counts: &'a [T],
     scatters: &'a [T],

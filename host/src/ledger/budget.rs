@@ -159,8 +159,8 @@ impl Budget {
         }
     }
 
-    /// ε, from below, that further releases may cost together at the δ of these terms, where that is
-    /// one number: sums, and Gaussians. `charged` are the events charged so far.
+    /// ε, from below, that further releases may cost together at the δ of these terms, where that
+    /// is one number: sums, and Gaussians. `charged` are the events charged so far.
     ///
     /// **Errors**: [`LedgerError::Accountant`].
     pub fn left<'e>(

@@ -291,8 +291,8 @@ impl Contributions {
     }
 
     /// Ledgers beside this count that hold charges under the same name, with what they hold where
-    /// they can be read, a few words each; the words say so if the counts of ledgers cannot be read.
-    /// They are in no sum of this count. Data without a name has none.
+    /// they can be read, a few words each; the words say so if the counts of ledgers cannot be
+    /// read. They are in no sum of this count. Data without a name has none.
     pub fn charged(&self) -> Vec<String> {
         let place = self.folder.parent();
         let (Some(name), Some(place)) = (&self.name, place) else {
@@ -560,8 +560,8 @@ impl Contributions {
     }
 }
 
-/// What federations got, or may get, of the data of this name, as the counts beside those of ledgers
-/// say: a sentence. They are in no ledger's sum. Nothing is made.
+/// What federations got, or may get, of the data of this name, as the counts beside those of
+/// ledgers say: a sentence. They are in no ledger's sum. Nothing is made.
 ///
 /// **Errors**: [`ContributionsError`].
 pub fn given(counter: &CounterPlace, name: &str) -> Result<Option<String>, ContributionsError> {

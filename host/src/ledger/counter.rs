@@ -54,8 +54,9 @@ impl CounterPlace {
         ))
     }
 
-    /// The counter of the ledger at `ledger` for `data`; both the counter and the data set are locked. A caller
-    /// that says `another` once is not asked again whether the data set has charges elsewhere.
+    /// The counter of the ledger at `ledger` for `data`; both the counter and the data set are
+    /// locked. A caller that says `another` once is not asked again whether the data set has
+    /// charges elsewhere.
     ///
     /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`],
     /// [`LedgerError::OtherLedger`], [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
@@ -171,8 +172,8 @@ fn hold(path: &Path) -> Result<File, LedgerError> {
 }
 
 /// The data set, or the study, that a name means: names that differ only by a typing slip are the
-/// same. Each is in lower case, with one blank between words; ς, which is σ at the end of a word, is
-/// σ, as the lower case of Σ depends on what stands beside it.
+/// same. Each is in lower case, with one blank between words; ς, which is σ at the end of a word,
+/// is σ, as the lower case of Σ depends on what stands beside it.
 pub(crate) fn meant(data: &str) -> String {
     data.split_whitespace()
         .collect::<Vec<_>>()

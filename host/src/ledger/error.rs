@@ -116,7 +116,8 @@ pub enum LedgerError {
         gone: bool,
         /// The name of the data set.
         data: Box<str>,
-        /// What the other ledger counts, where that is not what was asked for: then it cannot be used.
+        /// What the other ledger counts, where that is not what was asked for: then it cannot be
+        /// used.
         other: Option<Box<str>>,
         /// Where the other ledger was last seen.
         path: PathBuf,

@@ -632,8 +632,8 @@ fn may_begin(path: &Path, terms: &Terms, options: &Options) -> Result<(), Ledger
     check_new(terms)
 }
 
-/// The refusal of a second ledger, which sends nobody to one that refuses as well: its head is looked
-/// at. Where it cannot be read nothing more is known.
+/// The refusal of a second ledger, which sends nobody to one that refuses as well: its head is
+/// looked at. Where it cannot be read nothing more is known.
 fn explained(error: LedgerError, terms: &Terms) -> LedgerError {
     match error {
         LedgerError::OtherLedger {

@@ -139,8 +139,8 @@ impl Guide {
         self.reading().uses_file() && values <= VALUES_MAX
     }
 
-    /// Whether the question after so many values is one of the file, if they speak for it: the first
-    /// beside a doubted file are not.
+    /// Whether the question after so many values is one of the file, if they speak for it: the
+    /// first beside a doubted file are not.
     pub fn is_asked(&self, values: usize) -> bool {
         let from = match self.reading() {
             Reading::Trusted => 0,

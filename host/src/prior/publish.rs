@@ -257,8 +257,8 @@ fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
 /// Noise multipliers of the releases, equal shares of (ε, δ); what they cost, computed back from
 /// them, is at most ε.
 ///
-/// **Errors**: [`PublishError::Budget`]; [`PublishError::Refused`] for noise that the mechanism of a
-/// release does not have: known before anything is made.
+/// **Errors**: [`PublishError::Budget`]; [`PublishError::Refused`] for noise that the mechanism of
+/// a release does not have: known before anything is made.
 pub(crate) fn noise_multipliers(
     publication: &Publication,
     contributors: usize,
@@ -551,8 +551,8 @@ fn narrow(numbers: &[f64]) -> Vec<f32> {
     numbers.iter().map(|x| *x as f32).collect()
 }
 
-/// Bytes of the file that a publication is going to be, to within some dozens: numbers that are made
-/// of releases are written with as many digits as they need.
+/// Bytes of the file that a publication is going to be, to within some dozens: numbers that are
+/// made of releases are written with as many digits as they need.
 ///
 /// **Errors**: as [`file()`].
 fn size(

@@ -60,8 +60,8 @@ pub fn scramble(seed: u64) -> u32 {
 }
 
 /// The point that `choose` names of those that are not known, from their moments if there are any;
-/// nothing if all are known. A list that has no room beside what is known is looked at in shares, and
-/// the best of the shares are compared.
+/// nothing if all are known. A list that has no room beside what is known is looked at in shares,
+/// and the best of the shares are compared.
 fn fresh_of(
     points: &[Vec<f64>],
     moments: Option<&[f64]>,
@@ -306,8 +306,8 @@ impl Engine {
     }
 
     /// What a search with a file goes on with: what was told; of questions that failed the worst of
-    /// it, or what was expected of them if that is less; of those under way what is expected from all
-    /// that.
+    /// it, or what was expected of them if that is less; of those under way what is expected from
+    /// all that.
     fn guided<'a>(
         &self,
         guide: &Guide,

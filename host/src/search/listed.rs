@@ -50,10 +50,10 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Before the first value, over these points in the space's numbers, with a seed. `first` points
-    /// fill the space before a model is asked, where those are more than of a search for itself
-    /// ([`Search::ask`](super::Search::ask)); values told before the first question count as such.
-    /// `guide` is what others learned, if it begins with that.
+    /// Before the first value, over these points in the space's numbers, with a seed. `first`
+    /// points fill the space before a model is asked, where those are more than of a search for
+    /// itself ([`Search::ask`](super::Search::ask)); values told before the first question count as
+    /// such. `guide` is what others learned, if it begins with that.
     ///
     /// **Errors**: [`SearchError`]: a space that core cannot search, one with parameters that are
     /// given with each question, no point or too many.

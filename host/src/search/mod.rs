@@ -350,11 +350,11 @@ impl Search {
         Ok(best.map(|(place, estimate)| (self.head.space.point(&points[place]), estimate)))
     }
 
-    /// Mean and standard deviation of the function at these points, as the user counts: of the values
-    /// told, also where a file chooses what is asked.
+    /// Mean and standard deviation of the function at these points, as the user counts: of the
+    /// values told, also where a file chooses what is asked.
     ///
-    /// **Errors**: a point that is none; [`SearchError::Surrogate`]. **Cost**: n² flops a point, and a
-    /// fit where one is due, which is not kept: ask for many points at once.
+    /// **Errors**: a point that is none; [`SearchError::Surrogate`]. **Cost**: n² flops a point,
+    /// and a fit where one is due, which is not kept: ask for many points at once.
     pub fn predict(&self, points: &[Value]) -> Result<Vec<Estimate>, SearchError> {
         let numbers = points
             .iter()

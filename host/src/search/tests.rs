@@ -102,8 +102,8 @@ fn stuck(times: usize) -> Vec<u64> {
     stuck.collect()
 }
 
-/// A search that was read back asks what it would have asked, also where its questions are idle, one
-/// of them failed and one is under way.
+/// A search that was read back asks what it would have asked, also where its questions are idle,
+/// one of them failed and one is under way.
 #[test]
 fn an_idle_search_that_is_read_back_goes_on_with_the_same_questions() {
     let mut search = Search::new(head(WIDE, Goal::Minimize)).unwrap();
@@ -126,8 +126,8 @@ fn an_idle_search_that_is_read_back_goes_on_with_the_same_questions() {
     }
 }
 
-/// A first question makes what was told the first points of the search, and spoiled what it believed
-/// until the next value.
+/// A first question makes what was told the first points of the search, and spoiled what it
+/// believed until the next value.
 #[test]
 fn what_is_predicted_is_good_before_and_after_a_question() {
     const BOX: &str = "[parameters.a]\nlow = 0\nhigh = 1\n[parameters.b]\nlow = 0\nhigh = 1\n";

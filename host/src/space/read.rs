@@ -134,8 +134,8 @@ fn written(value: &Value) -> String {
 }
 
 impl SpaceFile {
-    /// Reads a space from TOML for a search; `source` is for messages. The keys of a list of candidates
-    /// are read as well, and no refusal offers them.
+    /// Reads a space from TOML for a search; `source` is for messages. The keys of a list of
+    /// candidates are read as well, and no refusal offers them.
     ///
     /// **Errors**: [`ReadError`], one line.
     pub fn parse(source: &str, text: &str) -> Result<SpaceFile, ReadError> {

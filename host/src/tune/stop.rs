@@ -34,8 +34,8 @@ impl Stop {
     }
 
     /// Takes over the four signals for the rest of the program; one that is ignored stays ignored
-    /// (`nohup`). The first asks commands to end, the second kills them, the third ends this program
-    /// on the spot.
+    /// (`nohup`). The first asks commands to end, the second kills them, the third ends this
+    /// program on the spot.
     ///
     /// **Errors**: those of the system.
     pub fn on_signals() -> io::Result<Arc<Stop>> {

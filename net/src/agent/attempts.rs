@@ -7,9 +7,9 @@
 //! | an agent | 20 or 50 ms, twice as long each time, ten seconds at most; longer if the server says so | when its owner's patience (`--give-up-after`) is over |
 //! | an agent that is over: it needs its server no more | the same, whatever the server says | after five seconds, or when the server refuses it, and that is no failure |
 //!
-//! The owner's patience is the time since an answer was due. A server that says "not now" (408, 429,
-//! 500 and more) has not answered. It cannot put the end of the patience off: the agent tries once
-//! more when its owner's time is over, and then gives up.
+//! The owner's patience is the time since an answer was due. A server that says "not now" (408,
+//! 429, 500 and more) has not answered. It cannot put the end of the patience off: the agent tries
+//! once more when its owner's time is over, and then gives up.
 
 use std::time::Duration;
 
@@ -92,8 +92,8 @@ impl Attempts {
             .unwrap_or(Err(LinkError::Silence))
     }
 
-    /// The attempt failed; its answer was due at `due`. What follows, and for how long the server has
-    /// not answered, if that is to be told.
+    /// The attempt failed; its answer was due at `due`. What follows, and for how long the server
+    /// has not answered, if that is to be told.
     pub(crate) fn failed(&mut self, error: &LinkError, due: Instant) -> (Then, Option<Duration>) {
         if let Some(over) = self.over {
             if error.is_refusal() {

@@ -32,7 +32,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         }
     }
 
-    /// With the frame of this round the one before is over: tells if its contribution was not taken.
+    /// With the frame of this round the one before is over: tells if its contribution was not
+    /// taken.
     pub(super) fn says_late(&mut self, round: u32) {
         let late = self.late.take().filter(|late| *late < round);
         if let (Some(round), Some(teller)) = (late, &mut self.teller) {

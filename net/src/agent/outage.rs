@@ -1,8 +1,8 @@
 //! A server that cannot be reached: since when, and when its agent's owner is told of it.
 //!
-//! It is told at first, after a minute, and then whenever it has lasted twice as long, at least once
-//! a day. An outage that follows another one soon is told after a pause, which is a minute at first,
-//! twice as long each time, and an hour at most: a server that comes and goes fills no log.
+//! It is told at first, after a minute, and then whenever it has lasted twice as long, at least
+//! once a day. An outage that follows another one soon is told after a pause, which is a minute at
+//! first, twice as long each time, and an hour at most: a server that comes and goes fills no log.
 
 use std::time::Duration;
 
@@ -40,8 +40,8 @@ impl Outage {
         }
     }
 
-    /// An attempt failed whose answer was due at `due`, and the next one comes after this pause: for
-    /// how long there was no answer, if that is to be told now.
+    /// An attempt failed whose answer was due at `due`, and the next one comes after this pause:
+    /// for how long there was no answer, if that is to be told now.
     pub(crate) fn failed(&mut self, due: Instant, next: Duration) -> Option<Duration> {
         let silent = self.since.get_or_insert(due).elapsed();
         self.is_due(silent, next).then_some(silent)
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(outage.ended(), None, "once");
     }
 
-    /// Two lines each time that a server went away: one that comes and goes every ten seconds filled
-    /// a log.
+    /// Two lines each time that a server went away: one that comes and goes every ten seconds
+    /// filled a log.
     #[tokio::test(start_paused = true)]
     async fn a_server_that_comes_and_goes_is_told_of_less_and_less() {
         let mut outage = Outage::told_at(Duration::ZERO);

@@ -171,8 +171,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     }
 
     /// Makes everything durable that a restart needs: the journal first, then the file that counts
-    /// its lines. What is durable already is not written again: a server that says nothing new costs
-    /// no write.
+    /// its lines. What is durable already is not written again: a server that says nothing new
+    /// costs no write.
     pub(super) fn store(&mut self) -> Result<(), AgentEnd> {
         let used = 2 * self.standing().observations as usize;
         let (Some(path), Some(journal)) = (&self.file, &mut self.journal) else {

@@ -542,8 +542,8 @@ impl Drop for Running {
     }
 }
 
-/// The last line that the command prints. The point is in its environment and on its standard input,
-/// which only the owner of the process can read.
+/// The last line that the command prints. The point is in its environment and on its standard
+/// input, which only the owner of the process can read.
 async fn ran(arguments: &Join, point: &Point) -> Result<String, Failure> {
     let command = arguments.command.clone();
     let input = format!("{}\n", serde_json::Value::from(point.clone()));

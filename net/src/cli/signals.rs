@@ -2,11 +2,11 @@
 //! exit code.
 //!
 //! A thread of its own hears them from the command's first moment on, so that none is lost while
-//! something is computed. The first one ends what is awaited, and with it the command that measures.
-//! A second one ends the process at once; so does the first one before there is anything to end, and
-//! after [`GRACE`] whatever is computed. Each says so, as far as somebody reads it within
-//! [`SAYING`]. None of these costs anything: a process may be killed at any moment. What `nohup` or a
-//! script's `&` ignores stays ignored.
+//! something is computed. The first one ends what is awaited, and with it the command that
+//! measures. A second one ends the process at once; so does the first one before there is anything
+//! to end, and after [`GRACE`] whatever is computed. Each says so, as far as somebody reads it
+//! within [`SAYING`]. None of these costs anything: a process may be killed at any moment. What
+//! `nohup` or a script's `&` ignores stays ignored.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -24,7 +24,8 @@ use crate::progress::event;
 
 /// How long what is computed may take to end after the first signal.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long it may take to say why the process ends: a full pipe that nobody reads keeps who writes.
+/// How long it may take to say why the process ends: a full pipe that nobody reads keeps who
+/// writes.
 const SAYING: Duration = Duration::from_secs(1);
 /// The exit code of shells after SIGTERM.
 const TERMINATED: u8 = 143;
@@ -179,7 +180,8 @@ mod tests {
         }
     }
 
-    /// What a signal is said with, if standard error is a full pipe that nobody reads: it never ends.
+    /// What a signal is said with, if standard error is a full pipe that nobody reads: it never
+    /// ends.
     fn unread() -> String {
         loop {
             thread::park();

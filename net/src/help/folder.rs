@@ -140,8 +140,8 @@ impl HelpFolder {
         path.join(MASKS).exists()
     }
 
-    /// The folder of the one helper that runs here, begun if it is empty, with the certificate of an
-    /// authority that says who the leader is, or without. It is locked before anything of it is
+    /// The folder of the one helper that runs here, begun if it is empty, with the certificate of
+    /// an authority that says who the leader is, or without. It is locked before anything of it is
     /// written or read; the lock ends with this value.
     ///
     /// **Errors**: [`HelpFolderError::Busy`] while another helper runs in it, which is left as it

@@ -41,8 +41,8 @@ pub(super) fn of(
     Ok((about, options))
 }
 
-/// Refuses terms whose ledger could not be begun at this path. Nothing is made, so that a server can
-/// refuse before it begins its folder.
+/// Refuses terms whose ledger could not be begun at this path. Nothing is made, so that a server
+/// can refuse before it begins its folder.
 ///
 /// **Errors**: [`ServeError::Ledger`], [`ServeError::Inadmissible`].
 pub fn may_begin(

@@ -420,8 +420,8 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
     });
 }
 
-/// Ten measurements of two seconds each, in a round of ten: no release has them, and the site is told
-/// so.
+/// Ten measurements of two seconds each, in a round of ten: no release has them, and the site is
+/// told so.
 #[test]
 fn a_site_whose_contribution_came_too_late_is_told() {
     bounded(|| {
@@ -601,8 +601,8 @@ fn what_was_agreed_to_with_an_invitation_that_is_refused_does_not_count() {
     });
 }
 
-/// What holds a thread, here a lock, keeps the site from hearing anything: the end that comes all the
-/// same said nothing.
+/// What holds a thread, here a lock, keeps the site from hearing anything: the end that comes all
+/// the same said nothing.
 #[test]
 fn a_site_that_is_ended_while_it_waits_for_the_count_says_so() {
     bounded(|| {

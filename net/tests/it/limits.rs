@@ -10,7 +10,8 @@ use sordino_net::join::JoinError;
 use super::consents::{Asked, Owner, announcing, offered_of};
 use super::util::{Place, bounded, runtime};
 
-/// A site begun with `--max-epsilon 0.5`, which gave nothing, gave ε = 4 after a restart without it.
+/// A site begun with `--max-epsilon 0.5`, which gave nothing, gave ε = 4 after a restart without
+/// it.
 #[test]
 fn a_site_that_is_started_again_agrees_to_no_more_than_before_without_a_word() {
     bounded(|| {

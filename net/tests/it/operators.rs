@@ -136,7 +136,8 @@ fn a_server_whose_ledger_refuses_says_nothing_else_and_makes_nothing() {
     });
 }
 
-/// A ledger that is gone looked like another folder's, and another name for the data like a way out.
+/// A ledger that is gone looked like another folder's, and another name for the data like a way
+/// out.
 #[test]
 fn a_server_whose_ledger_is_gone_says_so() {
     bounded(|| {

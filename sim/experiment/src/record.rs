@@ -103,16 +103,16 @@ pub struct Observed {
 pub enum Source {
     /// A point drawn before the first query.
     Initial,
-    /// The agent's choice by its own values alone: a draw of its own, or what a search alone asks. So
-    /// it is without a broadcast, and where the agent put the broadcast away: its model of the round
-    /// does not follow the common draw, the file of a campaign is not read (self-test below −1), or
-    /// its own values speak against that.
+    /// The agent's choice by its own values alone: a draw of its own, or what a search alone asks.
+    /// So it is without a broadcast, and where the agent put the broadcast away: its model of the
+    /// round does not follow the common draw, the file of a campaign is not read (self-test below
+    /// −1), or its own values speak against that.
     Own,
     /// The maximum of the last broadcast, whether the agent followed it or came to it by itself.
     Server,
     /// The agent's own choice with what was broadcast: by a model that follows the common draw of a
-    /// federated prior, with the file of a campaign, or from the posterior of pooled data. In a method
-    /// of one's own, every choice after a broadcast that arrived.
+    /// federated prior, with the file of a campaign, or from the posterior of pooled data. In a
+    /// method of one's own, every choice after a broadcast that arrived.
     Prior,
 }
 

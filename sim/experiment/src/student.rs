@@ -1,7 +1,8 @@
-//! Student's distribution of T with some degrees of freedom, by which paired differences are judged.
+//! Student's distribution of T with some degrees of freedom, by which paired differences are
+//! judged.
 
-/// The t that |T| stays below with probability 95 %. Exact to three digits: a table for few degrees of freedom,
-/// then the expansion of Cornish and Fisher around the normal quantile.
+/// The t that |T| stays below with probability 95 %. Exact to three digits: a table for few degrees
+/// of freedom, then the expansion of Cornish and Fisher around the normal quantile.
 pub fn quantile(degrees: usize) -> f64 {
     const FEW: [f64; 9] = [
         f64::INFINITY,
@@ -29,8 +30,8 @@ pub fn quantile(degrees: usize) -> f64 {
 
 /// P(|T| ≤ t).
 ///
-/// **Equation**: the finite series of Abramowitz and Stegun 26.7.3 and 26.7.4. **Numerics**: absolute
-/// error about 1e-15.
+/// **Equation**: the finite series of Abramowitz and Stegun 26.7.3 and 26.7.4. **Numerics**:
+/// absolute error about 1e-15.
 pub fn within(t: f64, degrees: usize) -> f64 {
     let v = degrees as f64;
     let sine = t / (v + t * t).sqrt();

@@ -36,7 +36,8 @@ pub fn percent_at_most(share: f64) -> String {
 /// The longest quotation, in characters.
 const LENGTH_MAX: usize = 120;
 
-/// Displays a text with what is not seen written as escapes (controls, line ends, directions), cut after `LENGTH_MAX` characters.
+/// Displays a text with what is not seen written as escapes (controls, line ends, directions), cut
+/// after `LENGTH_MAX` characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 

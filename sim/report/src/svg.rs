@@ -441,8 +441,8 @@ pub(crate) fn powers(low: f64, high: f64, steps: &[f64]) -> Vec<f64> {
 }
 
 /// Round numbers for a logarithmic axis from `low` > 0 to `high`, at most about `count` steps: 1, 2
-/// and 5 times powers of ten, or these powers, or every so many of them; [`ticks`] where the axis is
-/// too short for two such numbers.
+/// and 5 times powers of ten, or these powers, or every so many of them; [`ticks`] where the axis
+/// is too short for two such numbers.
 pub fn log_ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
     let most = count as usize + 1;
     let fine = powers(low, high, &[1.0, 2.0, 5.0]);

@@ -13,12 +13,13 @@ use sordino_host::text::plain;
 
 /// `sordino ledger`.
 ///
-/// Shows what ledgers of data sets hold: every release with its day and its ε, what all of them cost
-/// together, and what is left of the budget. A ledger that holds less than the second count of this
-/// machine says is an older copy: it is shown with a warning.
+/// Shows what ledgers of data sets hold: every release with its day and its ε, what all of them
+/// cost together, and what is left of the budget. A ledger that holds less than the second count of
+/// this machine says is an older copy: it is shown with a warning.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// Ledgers, each read as it is, with a warning if this machine's second count knows of more charges
+    /// Ledgers, each read as it is, with a warning if this machine's second count knows of more
+    /// charges
     #[arg(value_name = "FILE", default_value = "sordino-ledger.jsonl")]
     ledgers: Vec<PathBuf>,
     /// Text for people or one JSON object

@@ -34,9 +34,9 @@ pub struct LedgerArguments {
 }
 
 impl LedgerArguments {
-    /// What opening the ledger for these terms would find, once it is known that these events fit its
-    /// budget; nothing is made or written. The next charge costs `next`. Says what federations got of
-    /// the same data, which is not in the budget.
+    /// What opening the ledger for these terms would find, once it is known that these events fit
+    /// its budget; nothing is made or written. The next charge costs `next`. Says what federations
+    /// got of the same data, which is not in the budget.
     ///
     /// **Errors**: the ledger's, with the option that helps; `nothing` ends each.
     pub fn preview(

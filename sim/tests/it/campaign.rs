@@ -431,8 +431,8 @@ fn losses_of_a_table_are_minimised() {
     assert!(other[..2] == same[..2] && other[2..] != same[2..]);
 }
 
-/// Whose choice the queries after the first points were, by the file that a run left: of a file that
-/// is read, and of which the values speak for it.
+/// Whose choice the queries after the first points were, by the file that a run left: of a file
+/// that is read, and of which the values speak for it.
 fn chosen(run: &MethodRun, space: &Space, points: &[Vec<f64>]) -> (PriorFile, Vec<Source>) {
     let left = run.prior.as_ref().unwrap().as_ref().unwrap();
     let file = PriorFile::parse(&left.bytes).unwrap();

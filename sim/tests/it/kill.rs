@@ -103,8 +103,8 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// A signal that asks: what is finished is kept, the code is that of shells, and the command that is
-/// told goes on.
+/// A signal that asks: what is finished is kept, the code is that of shells, and the command that
+/// is told goes on.
 #[test]
 fn who_ends_it_by_a_signal_is_told_how_to_go_on() {
     let root = std::env::temp_dir().join(format!("sordino-asked-{}", std::process::id()));

@@ -1,5 +1,5 @@
-//! `sordino optimize` where something is mistaken: a command, a folder, a value, a word of the space
-//! file. Nothing of a search is lost, and the line says what to do.
+//! `sordino optimize` where something is mistaken: a command, a folder, a value, a word of the
+//! space file. Nothing of a search is lost, and the line says what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -93,8 +93,8 @@ fn a_folder_that_holds_something_else_stays_as_it_is() {
     );
 }
 
-/// Keys of a list of candidates do nothing for a search: it says which ones are there, and offers none
-/// of them after a typing error.
+/// Keys of a list of candidates do nothing for a search: it says which ones are there, and offers
+/// none of them after a typing error.
 #[test]
 fn keys_of_lists_are_told_and_never_offered() {
     let folder = case("keys");

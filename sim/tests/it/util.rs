@@ -77,8 +77,8 @@ pub fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     message.trim_end().to_owned()
 }
 
-/// Whether this process ignores a signal, as one does that a shell started in the background; what it
-/// starts then ignores it as well.
+/// Whether this process ignores a signal, as one does that a shell started in the background; what
+/// it starts then ignores it as well.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let digits = status

@@ -37,8 +37,8 @@ pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
 
 /// Numbers of the workspace for n observations in all, M features, a prior factor of `rank` columns
 /// (M where there is none) and models of so many [`levels`]: their factors, which an agent may keep
-/// ([`Workspace::Owned`]), M + 1, and the larger of a contribution's and a query's scratch. With the
-/// log 12,728 numbers for n = 64, M = 50 without a prior factor, 5 levels: 50.9 kB in `f32`.
+/// ([`Workspace::Owned`]), M + 1, and the larger of a contribution's and a query's scratch. With
+/// the log 12,728 numbers for n = 64, M = 50 without a prior factor, 5 levels: 50.9 kB in `f32`.
 pub const fn workspace_len(observations: usize, m: usize, rank: usize, levels: usize) -> usize {
     let first = contribution_scratch_len(observations);
     let second = query_scratch_len(observations, rank);
@@ -390,8 +390,9 @@ impl<'a, T: Scalar> Agent<'a, T> {
         })
     }
 
-    /// The trust α of the model of its last query: 0 where the agent asked by its own data alone, as
-    /// it does without a draw. Nothing before this machine's first query; initial points are none.
+    /// The trust α of the model of its last query: 0 where the agent asked by its own data alone,
+    /// as it does without a draw. Nothing before this machine's first query; initial points are
+    /// none.
     pub fn trust(&self) -> Option<T> {
         self.trust
     }

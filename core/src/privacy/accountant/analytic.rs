@@ -62,7 +62,8 @@ pub fn delta(noise_multiplier: f64, epsilon: f64) -> f64 {
     } else {
         (density * mills(a), density * mills(b))
     };
-    // ε/μ and μ/2 are rounded, by a share of b in all: where noise is tiny, a has lost digits to that.
+    // ε/μ and μ/2 are rounded, by a share of b in all: where noise is tiny, a has lost digits to
+    // that.
     let cancelled = 4e-16 * (1.0 + a.abs()) * b;
     let rounding = first * (1e-14 * (4.0 + a * a) + (cancelled - 4e-14).max(0.0));
     let delta = first - second + rounding;

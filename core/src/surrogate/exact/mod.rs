@@ -242,8 +242,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// plus σ². Below (n + 8)·ε·(k(x, x) + σ²) it is rounding error: if the correlation ρ with the
     /// nearest observation has 1 − ρ² ≤ √ε the two are merged, else the point is refused. Below
     /// √ε·(k(x, x) + σ²) it has lost half its digits: a point that equals another at working
-    /// precision, 1 − ρ² ≤ (n + 8)·ε and each coordinate within 8ε of the other's (of its size where
-    /// that is above 1), is merged, any other appended.
+    /// precision, 1 − ρ² ≤ (n + 8)·ε and each coordinate within 8ε of the other's (of its size
+    /// where that is above 1), is merged, any other appended.
     ///
     /// **Errors**: [`SurrogateError::Dimension`]; [`SurrogateError::NonFinite`] for x, y, or a y so
     /// large that squares overflow; [`SurrogateError::Full`]; [`SurrogateError::Singular`]. The

@@ -9,8 +9,8 @@ use crate::math::Scalar;
 use crate::surrogate::mark::is_mark;
 use crate::surrogate::{Observed, SurrogateError};
 
-/// Whether two points are one at working precision: each coordinate within 8ε of the other's, of its
-/// size where that is above 1. In the unit box that is what translating there and back rounds.
+/// Whether two points are one at working precision: each coordinate within 8ε of the other's, of
+/// its size where that is above 1. In the unit box that is what translating there and back rounds.
 pub(crate) fn same_point<T: Scalar>(a: &[T], b: &[T]) -> bool {
     a.iter()
         .zip(b)
@@ -37,8 +37,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         }
     }
 
-    /// The first observation of the point x, if 1 − ρ² ≤ `tolerance` too: where the kernel is flatter
-    /// than the format resolves, points that differ have ρ = 1.
+    /// The first observation of the point x, if 1 − ρ² ≤ `tolerance` too: where the kernel is
+    /// flatter than the format resolves, points that differ have ρ = 1.
     pub(super) fn repeated(&self, x: &[T], tolerance: T) -> Option<usize> {
         let variance = self.kernel.variance(x);
         self.inputs()

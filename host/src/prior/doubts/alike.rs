@@ -259,8 +259,8 @@ mod tests {
         assert_eq!(if_alike(&studies), None);
     }
 
-    /// The tables that are shipped are of seven levels an axis, and of values of four decimals: no two
-    /// of their agents are one. One that is there twice is found among 66.
+    /// The tables that are shipped are of seven levels an axis, and of values of four decimals: no
+    /// two of their agents are one. One that is there twice is found among 66.
     #[test]
     fn agents_of_the_shipped_tables_are_not_told_of() {
         const SETTINGS: usize = 343;

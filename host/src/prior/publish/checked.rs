@@ -97,8 +97,8 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// What all releases cost. The ledger has to have room for all of them, so that none is paid for
-    /// whose file cannot be finished.
+    /// What all releases cost. The ledger has to have room for all of them, so that none is paid
+    /// for whose file cannot be finished.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
@@ -141,8 +141,8 @@ impl<'a> Checked<'a> {
         })
     }
 
-    /// Computes what is public of the publication, before there is a ledger. `progress` is told what
-    /// was found.
+    /// Computes what is public of the publication, before there is a ledger. `progress` is told
+    /// what was found.
     ///
     /// **Errors**: [`PublishError`]; nothing was charged.
     ///
@@ -162,9 +162,9 @@ impl<'a> Checked<'a> {
     /// which names its ledger and is signed if there is a key. `progress` is told each release that
     /// is made. The file is not written.
     ///
-    /// **Privacy**: the posterior is a function of the releases, which cost what the label says; each
-    /// is charged before it is drawn. What this returns besides (errors, the number of studies) is
-    /// public: N is.
+    /// **Privacy**: the posterior is a function of the releases, which cost what the label says;
+    /// each is charged before it is drawn. What this returns besides (errors, the number of
+    /// studies) is public: N is.
     ///
     /// **Errors**: [`PublishError`]; releases may have been charged, and stay so.
     ///

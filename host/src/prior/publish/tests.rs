@@ -262,8 +262,8 @@ fn learned(search: &mut Search, moved: f64, (questions, at_once): (usize, usize)
 }
 
 /// Questions under way have no value and speak neither for the file nor against it: all of them are
-/// good ones of it, before the first value and after some. So are those that follow when nothing but
-/// failures is known.
+/// good ones of it, before the first value and after some. So are those that follow when nothing
+/// but failures is known.
 #[test]
 fn questions_without_values_are_good_ones_of_the_file() {
     let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();

@@ -188,8 +188,8 @@ mod tests {
     use super::*;
     use sordino_core::random::Stream;
 
-    /// As the recorder had it when all regrets were in one place: the rank among all bits, then three
-    /// digits.
+    /// As the recorder had it when all regrets were in one place: the rank among all bits, then
+    /// three digits.
     fn printed(x: f64) -> f64 {
         format!("{x:.2e}").parse().unwrap()
     }

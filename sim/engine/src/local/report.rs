@@ -216,7 +216,8 @@ fn columns<'c, 'r: 'c>(scenario: &'c LocalScenario) -> Columns<'c, At<'r>> {
             "the most that any one user's reports up to that round spend; empty if nobody is asked or nothing is private",
             move |(run, (round, _))| {
                 let epsilon = scenario.users.epsilon.filter(|_| run.epsilon_spent > 0.0);
-                // Users take their turns, so that all have reported as often as the first one or once less.
+                // Users take their turns, so that all have reported as often as the first one or
+                // once less.
                 let reports = f64::from(round.div_ceil(users));
                 number(epsilon.map(|epsilon| (epsilon * reports).min(run.epsilon_spent)))
             },

@@ -2,8 +2,8 @@
 //! first evaluations.
 //!
 //! A site of a campaign ([`sordino_host::campaign`]) asks its first points, of which most fill the
-//! space, contributes their values, and goes on with the file and with what it knows. So both arms have
-//! the same first points, and what is compared is the regret summed over the evaluations after
+//! space, contributes their values, and goes on with the file and with what it knows. So both arms
+//! have the same first points, and what is compared is the regret summed over the evaluations after
 //! them, contributor by contributor.
 
 use sordino_core::random::{Party, Purpose, RunSeed};

@@ -2,8 +2,8 @@
 //!
 //! The synthetic experiments are the scenario `default` with one thing changed. The bands come from
 //! an independent program on 200 functions; they leave room for the spread between functions, which
-//! is larger than most differences. What the paper says of the ends of q and of z, more privacy lost
-//! and less regret, is an order: it holds if the interval of the paired differences says so.
+//! is larger than most differences. What the paper says of the ends of q and of z, more privacy
+//! lost and less regret, is an order: it holds if the interval of the paired differences says so.
 
 use sordino_core::privacy::NoiseMultiplier;
 use sordino_experiment::metrics::privacy_loss;

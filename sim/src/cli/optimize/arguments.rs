@@ -93,8 +93,8 @@ high = 1
 context = true
 ";
 
-/// The value that a text of `--given` is: a choice that reads so, or else a number or a truth value, or a
-/// text.
+/// The value that a text of `--given` is: a choice that reads so, or else a number or a truth
+/// value, or a text.
 fn value_of(space: &Space, name: &str, text: &str) -> Value {
     let written = Value::from(text);
     let is_choice = space.parameters().iter().any(|parameter| {

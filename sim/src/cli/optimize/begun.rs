@@ -1,5 +1,5 @@
-//! What a search begins with and keeps in its folder: a prior file (a path, or an address, whose file
-//! is fetched once), and the command that measures.
+//! What a search begins with and keeps in its folder: a prior file (a path, or an address, whose
+//! file is fetched once), and the command that measures.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -60,8 +60,8 @@ pub enum Standing {
     OnTrial,
 }
 
-/// What a command is to the values of the search in a folder. Says so where they are of another one:
-/// its files may have moved, or it may measure something else.
+/// What a command is to the values of the search in a folder. Says so where they are of another
+/// one: its files may have moved, or it may measure something else.
 ///
 /// **Errors**: those of the system.
 pub fn standing(command: &str, known: usize, folder: &Path) -> Result<Standing, CliError> {

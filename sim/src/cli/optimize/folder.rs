@@ -214,9 +214,9 @@ const MODEL_FROM: usize = 3;
 
 /// The point to use and what the model expects there; nothing before there is a model.
 ///
-/// No deviation stands beside it: the model's is that of its one fit of noise and lengthscales. With
-/// noise, its ±2 deviations held the function in 1, 26 and 37 of 40 searches of 8, 25 and 50 values,
-/// in 40 without noise.
+/// No deviation stands beside it: the model's is that of its one fit of noise and lengthscales.
+/// With noise, its ±2 deviations held the function in 1, 26 and 37 of 40 searches of 8, 25 and 50
+/// values, in 40 without noise.
 ///
 /// **Errors**: the surrogate's.
 pub fn recommended(search: &Search) -> Result<Option<(Point, f64)>, CliError> {

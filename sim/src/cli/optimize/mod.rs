@@ -159,7 +159,8 @@ fn told_of(file: &SpaceFile) {
     }
 }
 
-/// Says what the search begins with, and what of it; `value` is what the space file calls its value.
+/// Says what the search begins with, and what of it; `value` is what the space file calls its
+/// value.
 fn told_of_prior(file: &PriorFile, value: Option<&str>) {
     let label = &file.label;
     let read = match Reading::of(Some(label.self_test)) {
@@ -378,8 +379,8 @@ impl Course<'_> {
         self.folder.record(&self.search)
     }
 
-    /// The command has given a value: it is that of the search, and where it failed before, it is the
-    /// point that failed.
+    /// The command has given a value: it is that of the search, and where it failed before, it is
+    /// the point that failed.
     fn has_measured(&mut self) -> Result<(), CliError> {
         if self.standing != Standing::Known {
             begun::keep_command(&self.arguments.command, &self.arguments.out)?;

@@ -239,7 +239,8 @@ mod tests {
         assert_eq!(shown(1.0, 12.0, false, true), ["5", "10"]);
         assert_eq!(shown(1.0, 3.0, false, true), ["1", "2", "3"]);
         assert_eq!(shown(7.0, 7.0, false, true), ["7"]);
-        // Logarithmic: 1, 2, 5; powers of ten; every second one; and less than between two of these.
+        // Logarithmic: 1, 2, 5; powers of ten; every second one; and less than between two of
+        // these.
         assert_eq!(
             shown(0.03, 1.5, true, false),
             ["0.05", "0.1", "0.2", "0.5", "1"]

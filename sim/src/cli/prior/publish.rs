@@ -60,8 +60,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     let sources = SystemSources::new().map_err(CliError::failure)?;
     let prepared = checked.prepare(note).map_err(told)?;
-    // The ledger is made when all that is slow is done: one without a charge would bind its place to
-    // this data set.
+    // The ledger is made when all that is slow is done: one without a charge would bind its place
+    // to this data set.
     signals.charging();
     let ledger = ledger.open(&preview, &terms, checked.events(), checked.first(), NOTHING)?;
     let ledger = ledger.on(Day::today());
@@ -98,7 +98,8 @@ fn unsigned(error: KeyError) -> CliError {
     input(format!("--sign: {error}"))
 }
 
-/// Makes the key that signs, because there is none, and says so: a name that was mistyped is noticed.
+/// Makes the key that signs, because there is none, and says so: a name that was mistyped is
+/// noticed.
 fn new_key(path: &Path) -> Result<SigningKey, CliError> {
     let key = SigningKey::open(path).map_err(unsigned)?;
     note(&format!(

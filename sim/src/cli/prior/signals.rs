@@ -1,6 +1,6 @@
 //! Ctrl-C, SIGTERM, SIGHUP and SIGQUIT of a publication: before the ledger is opened they end it at
-//! once, with nothing charged. From then on its releases are charged one after the other, and a file
-//! that is not written would be paid for and lost: the publication ends when it is written.
+//! once, with nothing charged. From then on its releases are charged one after the other, and a
+//! file that is not written would be paid for and lost: the publication ends when it is written.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,7 +12,8 @@ use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::progress::log::note;
 use sordino_host::tune::stop::Stop;
 
-/// How long it may take to say why the process ends: a full pipe that nobody reads keeps who writes.
+/// How long it may take to say why the process ends: a full pipe that nobody reads keeps who
+/// writes.
 const SAYING: Duration = Duration::from_secs(1);
 
 /// Whether the publication may end at once, and how a signal ends it: the lock is held while it

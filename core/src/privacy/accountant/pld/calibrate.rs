@@ -187,7 +187,8 @@ mod tests {
         assert!(calibrate::sampling_probability(&target, sampled, 4).is_err());
         let q = sampling_probability(&target, sampled, 4).unwrap().value();
         assert!((q / 0.5 - 1.0).abs() < 1e-3, "{q}");
-        // So many releases need more than the largest multiplier of everybody, and less of a sample.
+        // So many releases need more than the largest multiplier of everybody, and less of a
+        // sample.
         let few = SamplingProbability::new(1e-3).unwrap();
         let z = noise_multiplier(&target, few, 3_000_000).unwrap();
         assert!(z < 2000.0 && fits(&Event::sampled(few.value(), z), 3_000_000, &target));

@@ -1,5 +1,5 @@
-//! The federated prior in the simulator: it has its own parties, and shares collective, links, ledger,
-//! recorder and checkpoints with every federated method.
+//! The federated prior in the simulator: it has its own parties, and shares collective, links,
+//! ledger, recorder and checkpoints with every federated method.
 //!
 //! | name | what it is |
 //! |---|---|
