@@ -18,7 +18,7 @@ pub struct Keeper<'s> {
     site: &'s dyn Site,
     pool: &'s ThreadPool,
     head: u64,
-    post: Option<Box<dyn HeldAgents>>,
+    held: Option<Box<dyn HeldAgents>>,
     /// Number of agents of each lot, by its first.
     lots: BTreeMap<u32, u32>,
     state: State,
@@ -76,7 +76,7 @@ pub fn with_keeper<R>(
             site,
             pool,
             head,
-            post: None,
+            held: None,
             lots: BTreeMap::new(),
             state,
         })
@@ -89,7 +89,7 @@ impl Keeper<'_> {
     pub fn state(&self) -> State {
         let memory = memory();
         State {
-            agents: self.post.as_ref().map_or(0, |post| post.agents()),
+            agents: self.held.as_ref().map_or(0, |held| held.agents()),
             memory,
             ..self.state.clone()
         }
@@ -117,8 +117,8 @@ impl Keeper<'_> {
         let answer = match ask {
             Ask::Task(task) => {
                 self.lots.clear();
-                self.site.open(task).map(|post| {
-                    self.post = Some(post);
+                self.site.open(task).map(|held| {
+                    self.held = Some(held);
                     Answer::Yes
                 })
             }
@@ -131,7 +131,7 @@ impl Keeper<'_> {
             Ask::Give(firsts) => self.snapshots(firsts).inspect(|_| {
                 for first in firsts {
                     self.lots.remove(first);
-                    self.post.iter_mut().for_each(|post| post.leave(*first));
+                    self.held.iter_mut().for_each(|held| held.leave(*first));
                 }
             }),
             Ask::Scenario { .. } | Ask::Done => return Answer::Afresh,
@@ -144,15 +144,15 @@ impl Keeper<'_> {
     }
 
     fn holds(&self, firsts: &[u32]) -> bool {
-        self.post.is_some() && firsts.iter().all(|first| self.lots.contains_key(first))
+        self.held.is_some() && firsts.iter().all(|first| self.lots.contains_key(first))
     }
 
     fn hold(&mut self, lots: &[Lot], orders: &[Told]) -> Result<Answer, DriverError> {
-        let Some(post) = &mut self.post else {
+        let Some(held) = &mut self.held else {
             return Ok(Answer::Afresh);
         };
         for lot in lots {
-            post.hold(lot.agents.clone(), lot.snapshot.as_deref())?;
+            held.hold(lot.agents.clone(), lot.snapshot.as_deref())?;
             self.lots
                 .insert(lot.agents.start, lot.agents.end - lot.agents.start);
         }
@@ -165,7 +165,7 @@ impl Keeper<'_> {
 
     fn advance(&mut self, told: &Told) -> Result<Vec<u8>, DriverError> {
         let nobody = DriverError::Snapshot { agent: 0 };
-        let Some(post) = &mut self.post else {
+        let Some(held) = &mut self.held else {
             return Err(nobody);
         };
         let parts: Vec<(u32, &[u8])> = told
@@ -174,7 +174,7 @@ impl Keeper<'_> {
             .map(|(first, part)| (*first, &part[..]))
             .collect();
         let start = Instant::now();
-        let answer = post.advance(&told.common, &parts, self.pool)?;
+        let answer = held.advance(&told.common, &parts, self.pool)?;
         self.state.busy += start.elapsed().as_secs_f64();
         let steps = parts
             .iter()
@@ -185,13 +185,13 @@ impl Keeper<'_> {
     }
 
     fn snapshots(&self, firsts: &[u32]) -> Result<Answer, DriverError> {
-        let Some(post) = &self.post else {
+        let Some(held) = &self.held else {
             return Ok(Answer::Afresh);
         };
         Ok(Answer::Snapshots(
             firsts
                 .iter()
-                .map(|first| post.snapshot(*first))
+                .map(|first| held.snapshot(*first))
                 .collect::<Result<_, _>>()?,
         ))
     }

@@ -202,8 +202,8 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         let prepared = checked.prepare(|_| {}).map_err(before)?;
         // Nothing is charged yet, and it takes some seconds until here.
         Python::attach(|py| py.check_signals())?;
-        // The ledger is made when all that is slow is done: one without a charge would bind its place
-        // to this data set.
+        // The ledger is made when all that is slow is done: one without a charge would bind its
+        // place to this data set.
         let ledger = opened(&checked, &asked).map_err(before)?;
         // A key that is missing is made once nothing else is refused.
         let key = match (key, &asked.sign) {
@@ -274,8 +274,9 @@ fn signing(asked: &Asked) -> PyResult<Option<SigningKey>> {
     SigningKey::find(path).map_err(unsigned)
 }
 
-/// Warns of what speaks against the file, of what is unusual about the ledger, and of what federations
-/// got of the same data; the line that is named is the one that calls `sordino.publish`.
+/// Warns of what speaks against the file, of what is unusual about the ledger, and of what
+/// federations got of the same data; the line that is named is the one that calls
+/// `sordino.publish`.
 fn warn(py: Python<'_>, checked: &Checked, asked: &Asked, ledger: &Preview) -> PyResult<()> {
     let path = ledger.path().display();
     let notes = ledger.notes().iter().map(|told| format!("{path}: {told}"));

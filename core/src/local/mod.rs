@@ -19,6 +19,13 @@
 //! | Algorithm 4 (MoMA-GP-UCB): θ_j, r_j, j* | `moma::median_of_means` |
 //! | left-over rounds | `MomaGpUcb`: the current argmax again |
 //!
+//! Deviations, each marked at its learner: TGP-UCB's line 6 prints μ̃ where μ̂ is meant, line 10's
+//! first term is k(x, x), not k_t(x, x), and γ is the run's information gain, which the bound
+//! admits ([`tgp::TgpUcb`]); ATA's line 9 prints b_τ where the theorem and the authors' code use
+//! the current threshold (`ata::AtaGpUcb`); MoMA's k is a parameter, because the theorem's leaves
+//! 29 epochs of T = 10⁴, and its left-over rounds replay the point that would be played next
+//! (`moma::MomaGpUcb`).
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | `config` | bounds, moments, constants of the theorems or of the experiments |

@@ -1,5 +1,5 @@
-//! Files as this program reads and writes them: every read has a bound, every write leaves the old
-//! file or the new one, and a folder that is being written has one writer.
+//! Files as this program reads and writes them: every read in here has a bound, every write leaves
+//! the old file or the new one, and a folder that is being written has one writer.
 //!
 //! Only regular files are read. A pipe, a terminal or a device is refused by name, `/dev/stdin`
 //! included: data are read again when a run is resumed, and input without a length may never end.

@@ -11,8 +11,9 @@ use sordino_core::privacy::SourceKind;
 use crate::scenario::{Head, MethodName};
 use crate::world::fault::FaultCounts;
 
-/// What one method did in one run. Everything but the times and the fields marked *not releasable*
-/// is in the digest.
+/// What one method did in one run. In the digest is what was decided: by round, the observations
+/// and uploads of all agents, and the broadcast. What happened on the links, the prior file and the
+/// fields marked *not releasable* are not in it; regrets are computed beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodRun {
     /// The method that was run.
@@ -133,9 +134,12 @@ pub fn stored_name(run: u32, method: &str) -> String {
     format!("run-{run:05}.{method}")
 }
 
-/// The name of a method's prior file in a run folder.
+/// The prior files of a run folder, one for each method that has one.
+pub const PRIORS: &str = "prior-METHOD.safetensors";
+
+/// The name of a method's prior file in a run folder, one of [`PRIORS`].
 pub fn prior_name(method: &str) -> String {
-    format!("prior-{method}.safetensors")
+    PRIORS.replace("METHOD", method)
 }
 
 /// The run in a name made by [`stored_name`].

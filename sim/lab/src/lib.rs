@@ -1,6 +1,6 @@
 //! # sordino-lab
 //!
-//! Many runs of [`sordino-sim`], and what they say beside each other.
+//! Runs of [`sordino-sim`]: one, as a command; many, and what they say beside each other.
 //!
 //! | module | what it holds |
 //! |---|---|

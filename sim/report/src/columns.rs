@@ -1,5 +1,6 @@
 //! Columns of tables: head, meaning and cell stand together, so that a new column of a trust model
-//! is one entry of one list.
+//! is one entry of one list. A column of a federation's `rounds.csv` that is to be read back is
+//! also a field of `Row` in [`read`](super::read).
 
 use super::rows;
 

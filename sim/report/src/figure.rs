@@ -1,4 +1,5 @@
-//! Regret curves as SVG: the methods, with the ablations beside them.
+//! Pictures as SVG. Regret curves: the methods, with the ablations beside them; and, for all
+//! pictures, how panels are put together and which scale a vertical axis has.
 
 use sordino_experiment::metrics::{MethodStatistics, Statistics};
 use sordino_experiment::record::{Twins, distinct};

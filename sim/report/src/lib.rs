@@ -9,10 +9,11 @@
 //! | [`events`] | what private methods release, in words: two methods with the same ε may pay for quite different events |
 //! | [`folder`] | the run folder: filled by what an execution left, the summary last |
 //! | [`paired`] | tests of paired differences |
+//! | `names` | places for names beside dots |
 //! | [`table`] | how tables look on the terminal, and cells of what may be missing |
 //! | [`grid`] | tables for a terminal, Markdown, LaTeX |
 //! | [`palette`] | colours in light and dark, and the style sheets made of them |
-//! | [`read`] | a run folder, read back and checked |
+//! | [`read`] | the run folder of a federation, read back and checked; files of any run folder |
 //! | [`readme`] | README of a run folder |
 //! | [`rows`] | tables for programs, as CSV |
 //! | [`columns`] | head, meaning and cell of a column in one place |
@@ -22,7 +23,7 @@
 //! | [`observations`] | every observation, every agent's best |
 //! | `json` | the summary of a federation, for programs |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
-//! | [`figure`] | regret curves as SVG |
+//! | [`figure`] | pictures as SVG: regret curves, and how any panels are put together |
 //! | [`html`] | a page and its sections |
 //! | [`parts`] | parts of pages that work for any trust model |
 //! | [`sheet`] | a picture as a file of a given width, for papers |
@@ -30,6 +31,7 @@
 //! | [`results`] | what all trust models have in common in a run folder: its summary, its curves, their pictures |
 //! | [`page`] | table and page of a run folder, whatever its trust model |
 //! | [`tables`] | summary and paired differences for a terminal, Markdown, LaTeX, programs |
+//! | `utility` | utility against privacy, as a picture for papers |
 //! | [`view`] | table, picture and page of a run, made of its files |
 //! | [`federation`] | what an execution of a federation leaves: its files, and its view |
 //!

@@ -1,4 +1,6 @@
-//! A run folder, read back and checked.
+//! The run folder of a federation, read back and checked; and the files of any run folder. What all
+//! trust models have in common is read by [`results`](super::results) and
+//! [`curves`](super::curves).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

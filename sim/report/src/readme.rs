@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The prior files of a run folder, one for each method that has one.
-pub(crate) const PRIORS: &str = "prior-METHOD.safetensors";
+use sordino_experiment::record::PRIORS;
 
 /// Every file that a run folder may hold.
 const FILES: &[(&str, &str)] = &[

@@ -9,6 +9,7 @@
 //! | `scenario` | `sordino scenario`, `sordino init` |
 //! | `export` | `sordino export` |
 //! | `report` | `sordino report` |
+//! | `compare` | `sordino compare` |
 //! | `unfinished` | what it says about a folder that is not complete |
 //! | `prior` | `sordino prior`: files of what others learned |
 //! | `privacy` | `sordino privacy` |

@@ -1,9 +1,9 @@
 //! The agents' side of a federation over a [`super::super::hub::Hub`]: lots that this process holds
 //! for others.
 //!
-//! A post is told which lots to hold, carries out orders on them and answers with their snapshots.
-//! It keeps no records and draws no coins of a server: everything it computes is a function of the
-//! scenario, its data and the orders.
+//! A holder is told which lots to hold, carries out orders on them and answers with their
+//! snapshots. It keeps no records and draws no coins of a server: everything it computes is a
+//! function of the scenario, its data and the orders.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@
 //! | [`federated`], [`outsourced`], [`local`], [`output`] | each trust model's tables, and checks across keys |
 //! | `own` | `[[method]]` of `federated`: a base with other values of some keys |
 //! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
+//! | [`unused`] | settings that no method of a scenario uses: a warning, never a refusal |
 //! | `sections` | a scenario as its head and sections |
 //! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to start from |
 //! | `shipped` | the scenarios compiled into the program |

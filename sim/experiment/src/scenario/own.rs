@@ -1,5 +1,5 @@
 //! A scenario's own methods, the tables `[[method]]`: each is a shipped method with other values of
-//! some keys.
+//! some keys, or, of base `custom`, one whose parties a program hands in.
 //!
 //! Such a method is its base in the scenario read again with `set` applied, so defaults that follow
 //! from a changed key change too. Every key in which the two scenarios then differ is written out.

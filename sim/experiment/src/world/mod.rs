@@ -3,6 +3,7 @@
 //!
 //! | module | functions |
 //! |---|---|
+//! | `objective`, `error` | what all of them are, a [`Family`]; why one could not be built |
 //! | [`gp_sample`] | a draw of a Gaussian process on a grid, perturbed for each agent |
 //! | [`function`] | a test function of the field, moved and scaled for each agent |
 //! | [`table`] | a user's own table of values |

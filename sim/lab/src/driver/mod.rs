@@ -1,4 +1,4 @@
-//! Executes the units of a sweep on all cores: the whole, or a part of it.
+//! Executes the units of a sweep on all cores: the whole, or a part of it; and a part of a run.
 //!
 //! | module | what it holds |
 //! |---|---|

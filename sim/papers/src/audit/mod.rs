@@ -8,6 +8,7 @@
 //! | `vote` | the one release of a vote |
 //! | `shares` | one release of two servers, seen by the leader or by the helper |
 //! | `local` | one local report: a reporter with one reward or the other |
+//! | `release` | one release of an audited federation, the same steps for every method |
 //! | `play` | what all audits have in common: many runs with seeded or secret noise, judged |
 //! | `ledger` | the ledger of an audit, which pays only for what is claimed |
 //! | `workers` | many runs, none of which may be lost |

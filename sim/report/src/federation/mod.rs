@@ -6,14 +6,14 @@ pub mod pictures;
 
 use serde::Serialize;
 use sordino_experiment::metrics::{Statistics, loss_after};
-use sordino_experiment::record::{Left, MethodRun, Record, noise, prior_name};
+use sordino_experiment::record::{Left, MethodRun, PRIORS, Record, noise, prior_name};
 use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Scenario};
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::columns::Columns;
 use super::json;
 use super::read::FORMAT;
-use super::readme::{PRIORS, readme};
+use super::readme::readme;
 use super::rows::{csv, short};
 
 /// What stands below the columns.

@@ -1,5 +1,6 @@
 //! How long a function may be and how short the text above an item: counted in tokens, so that
-//! strings, macros and comments are what the compiler takes them for.
+//! strings, macros and comments are what the compiler takes them for. And how long a line of a
+//! comment may be, which rustfmt does not look at.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -11,6 +12,10 @@ const FILE_TOKENS_MAX: usize = 6100;
 const FUNCTION_TOKENS_MAX: usize = 1050;
 /// A doc that is shorter is a riddle: characters of its text, without markers, lines joined.
 const DOC_CHARACTERS_MIN: usize = 15;
+/// A line of a comment that is longer is not read beside code: characters, with its indentation.
+const COMMENT_CHARACTERS_MAX: usize = 100;
+/// Written by `sordino prior export`, for a user and not for us.
+const EXPORTED: &str = "firmware-example/ovens.rs";
 
 /// Sees every token tree of a file, also inside macros, with those that follow it.
 fn walk(tokens: TokenStream, see: &mut impl FnMut(&[TokenTree])) {
@@ -166,6 +171,32 @@ fn inside(tree: &TokenTree) -> usize {
     }
 }
 
+/// Lines of comments that are too long. A row of a table, a line of a code block and the target of
+/// a link cannot be broken.
+fn check_comments(path: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut in_block = false;
+    for (at, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            in_block = false;
+            continue;
+        };
+        let comment = comment.trim_start_matches(['/', '!']).trim_start();
+        let is_fence = comment.starts_with("```");
+        in_block ^= is_fence;
+        let is_target = comment.starts_with('[') && comment.contains("]: ");
+        let may_be_long = in_block || is_fence || is_target || comment.starts_with('|');
+        let count = line.chars().count();
+        if count > COMMENT_CHARACTERS_MAX && !may_be_long && path != EXPORTED {
+            complaints.push(format!(
+                "{path}:{}: a comment of {count} characters, more than {COMMENT_CHARACTERS_MAX}",
+                at + 1
+            ));
+        }
+    }
+    complaints
+}
+
 /// So many calls of three tokens, and a doc comment, which is none.
 fn calls(count: usize) -> String {
     format!("/// Says enough of nothing.\n{}", "f();\n".repeat(count))
@@ -222,4 +253,26 @@ fn docs_say_something() {
     let good = "//! A file with a purpose.\n\n/// Two lines\n/// say enough.\nfn f() {}\n// P.\nfn g() {}\n\
                 const TEXT: &str = \"/// P.\";\n#[allow(dead_code)]\nfn h() {}\n";
     assert_eq!(check_docs("x.rs", good), Vec::<String>::new());
+}
+
+#[test]
+fn comments_fit_a_line() {
+    over_sources(check_comments);
+    let of = |marker: &str, count: usize| {
+        let rest = count - marker.chars().count();
+        format!("{marker}{}\n", "é".repeat(rest))
+    };
+    let most = COMMENT_CHARACTERS_MAX;
+    for marker in ["// ", "    // ", "/// ", "//! ", "    /// * "] {
+        assert!(check_comments("x.rs", &of(marker, most)).is_empty());
+        assert_eq!(check_comments("x.rs", &of(marker, most + 1)).len(), 1);
+    }
+    for marker in ["/// | ", "//! [`a`]: ", "/// ```sh\n/// ", "let x = 1; // "] {
+        assert!(check_comments("x.rs", &of(marker, most + 20)).is_empty());
+    }
+    // The block has an end, with its closing line or with the comment.
+    for block in ["/// ```\n/// f();\n/// ```\n", "/// ```\nfn f() {}\n"] {
+        let text = format!("{block}{}", of("// ", most + 1));
+        assert_eq!(check_comments("x.rs", &text).len(), 1);
+    }
 }

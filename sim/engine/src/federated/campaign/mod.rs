@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`context`] | what its parties borrow: the public numbers of a campaign over the scenario's own axes |
 //! | [`shard`] | agents in an arena: initial points, two contributions, then a search that begins with the file |
-//! | `server` | one method from beginning to end |
+//! | `server` | what is asked of agents, and what the server releases |
 //!
 //! The computing is that of sites: [`Releases`](sordino_host::campaign::Releases) says what is
 //! contributed, learned and asked. Of `[surrogate]` only `scalar` is used, and no

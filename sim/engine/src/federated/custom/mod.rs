@@ -1,12 +1,12 @@
 //! Methods whose agents and server are handed in: those of a program that uses the library, random
-//! search, pooled data.
+//! search, pooled data, agents alone.
 //!
 //! | name | what it is |
 //! |---|---|
 //! | [`Chooser`], [`Aggregator`] | what a method must say: where an agent looks next and what it sends; what the server makes of that |
 //! | [`Custom`] | both with a digest, as [`Own`](super::Own) takes it |
-//! | `builtin` | `random` and `pooled`, of the same form |
-//! | [`context`], [`shard`], `server` | what the parties borrow; agents in an arena; one method from beginning to end |
+//! | `builtin` | `random`, `pooled` and `alone`, of the same form |
+//! | [`context`], [`shard`], `server` | what the parties borrow; agents in an arena; what is asked of them, and what the server makes of the answers |
 //!
 //! Everything else is as for every federated method: functions, initial points, faults of links,
 //! drivers, checkpoints, transcript, run folder. **Nothing is claimed for such a method**: no noise

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`context`] | what its parties borrow: features, designs, plan, models |
 //! | [`shard`] | agents in an arena; the two orders they get |
-//! | `server` | one method from beginning to end |
+//! | `server` | what is asked of agents, and what the server makes of the answers |
+//! | `helper` | the second server: noise and ledger of its own |
 //! | `described`, `file` | what the axes are, in words; the prior file that the first run leaves |
 //!
 //! A round: the common draw goes out; agents query; where the plan says so, releases follow one

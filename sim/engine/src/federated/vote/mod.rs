@@ -11,7 +11,7 @@
 //! | [`context`] | what its parties borrow; what they agree on, with the configuration of the ballot |
 //! | [`voter`] | an agent, here and on a network: its ballot, the winner, its own draws |
 //! | `shard` | agents in an arena: initial points, a ballot, the winner, their own draws |
-//! | `server` | one method from beginning to end |
+//! | `server` | what is asked of agents, and the one release of their ballots |
 //!
 //! **Privacy**: a vote has norm 1, and zero-out removes one vote, so the l2 sensitivity of the sum
 //! is 1. The ballot is a release of [`Draws`](sordino_core::federated::Draws) with clipping norm 1,
