@@ -69,7 +69,7 @@ impl Journal {
     }
 }
 
-/// Copies the finished parts of a journal.
+/// Copies the finished jobs of a journal.
 fn take(from: &Path, to: &Path) -> Result<(), JournalError> {
     for entry in fs::read_dir(from).map_err(io_at(from))? {
         let path = entry.map_err(io_at(from))?.path();
