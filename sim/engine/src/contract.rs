@@ -42,16 +42,16 @@ pub struct Options {
     pub pool: Option<Arc<ThreadPool>>,
     /// File or folder of scenarios that read data.
     pub data: Option<PathBuf>,
-    /// Where finished parts and checkpoints are kept; `None` keeps nothing.
+    /// Where finished jobs and checkpoints are kept; `None` keeps nothing.
     pub journal: Option<Arc<Journal>>,
-    /// Time between two checkpoints of a part.
+    /// Time between two checkpoints of a job.
     pub interval: Duration,
-    /// Set from outside: no further part is begun, and a federation stops at the end of a round,
+    /// Set from outside: no further job is begun, and a federation stops at the end of a round,
     /// after a checkpoint.
     pub stop: Arc<AtomicBool>,
     /// The executor of federations.
     pub driver: DriverKind,
-    /// Parts into which the tokio driver cuts the agents of a federation; `None` lets it choose.
+    /// Shards into which the tokio driver cuts the agents of a federation; `None` lets it choose.
     pub shards: Option<NonZeroU32>,
     /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation
     /// rebuilds them.

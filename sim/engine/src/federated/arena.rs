@@ -140,9 +140,9 @@ pub struct AgentSlot<'a, T, S> {
 
 impl<T: Scalar, S: State> Arena<T, S> {
     /// These agents, `states` before their first point or as they are in the snapshot, of which
-    /// only those before them are left: an agent is never in memory twice. `log` and `workspace` count the
-    /// numbers of one agent; workspaces are kept if those of all enrolled agents fit into the
-    /// method's bytes.
+    /// only those before them are left: an agent is never in memory twice. `log` and `workspace`
+    /// count the numbers of one agent; workspaces are kept if those of all enrolled agents fit into
+    /// the method's bytes.
     ///
     /// **Errors**: [`DriverError::Snapshot`] with the first agent that the snapshot does not hold.
     pub fn new(

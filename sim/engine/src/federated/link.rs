@@ -135,8 +135,8 @@ pub struct Faulty<'m, T, L> {
 }
 
 impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
-    /// The coins and the lengths are those of the order. The frames in `late`, which missed the last deadline,
-    /// arrive first.
+    /// The coins and the lengths are those of the order. The frames in `late`, which missed the
+    /// last deadline, arrive first.
     ///
     /// **Errors**: as [`Link::send`].
     pub fn new(

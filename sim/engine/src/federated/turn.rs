@@ -1,5 +1,5 @@
-//! One order on its way through the agents of a shard: what reaches each of them, what it sends, and
-//! what is written down of it.
+//! One order on its way through the agents of a shard: what reaches each of them, what it sends,
+//! and what is written down of it.
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
@@ -155,7 +155,8 @@ impl<'m, T: Scalar, C: Collects> Turn<'m, T, C> {
         Ok(y)
     }
 
-    /// The agent of a leaf sends `vector` for broadcast number `broadcast` and is done with the order.
+    /// The agent of a leaf sends `vector` for broadcast number `broadcast` and is done with the
+    /// order.
     ///
     /// **Errors**: a frame that must not be refused and is.
     pub fn upload(&mut self, leaf: Leaf, broadcast: u32, vector: &[T]) -> Result<(), DriverError> {

@@ -1,7 +1,7 @@
 //! What survives a kill: named bytes, for any trust model; the journal does not know the types that
 //! it stores. What it keeps beside them (candidates, names, answers) are files of its folder.
 //!
-//! An execution has parts. A finished part leaves its result, an unfinished one its latest
+//! An execution has jobs. A finished job leaves its result, an unfinished one its latest
 //! checkpoints. Every file is written under another name, synced and renamed, then the folder is
 //! synced: a crash leaves the old file or the new one. A file begins with the digest of what it
 //! belongs to (program, scenario, data) and ends with the SHA-256 of everything before; one that
@@ -39,7 +39,7 @@ const DROPPED: &str = "state.dropped";
 const SCENARIO: &str = "scenario.toml";
 /// Digest of the scenario together with program and data.
 const HEAD: &str = "head";
-/// Endings of the files of parts.
+/// Endings of the files of jobs.
 const DONE: &str = "done";
 const CHECKPOINT: &str = "checkpoint";
 /// The points of the candidates, one a line.
@@ -52,7 +52,7 @@ const SPREAD: &str = "spread.json";
 const ANSWERS: &str = "answers.csv";
 /// Version of the storage format.
 const VERSION: u32 = 8;
-/// Checkpoints kept of an unfinished part.
+/// Checkpoints kept of an unfinished job.
 const KEEP: usize = 2;
 /// A longer file is not read.
 const BYTES_MAX: u64 = 1 << 34;
@@ -231,9 +231,9 @@ impl Journal {
         Self::scenario_file(folder).exists() || folder.join(SUMMARY).exists()
     }
 
-    /// Path of a file that belongs to a part, with an ending that the caller chooses.
-    pub fn path(&self, part: &str, ending: &str) -> PathBuf {
-        self.folder.join(format!("{part}.{ending}"))
+    /// Path of a file that belongs to a job, with an ending that the caller chooses.
+    pub fn path(&self, job: &str, ending: &str) -> PathBuf {
+        self.folder.join(format!("{job}.{ending}"))
     }
 
     /// The names of all finished jobs, sorted.
@@ -243,47 +243,44 @@ impl Journal {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
             let name = entry.map_err(io_at(&self.folder))?.file_name();
-            let part = name
+            let job = name
                 .to_str()
                 .and_then(|name| name.strip_suffix(DONE)?.strip_suffix('.'));
-            names.extend(part.map(str::to_owned));
+            names.extend(job.map(str::to_owned));
         }
         names.sort();
         Ok(names)
     }
 
-    /// The result of a part that was finished before.
+    /// The result of a job that was finished before.
     ///
     /// **Errors**: a file that is damaged or of another execution; the system's.
-    pub fn finished<V: DeserializeOwned>(&self, part: &str) -> Result<Option<V>, JournalError> {
-        self.read(&self.path(part, DONE))
+    pub fn finished<V: DeserializeOwned>(&self, job: &str) -> Result<Option<V>, JournalError> {
+        self.read(&self.path(job, DONE))
     }
 
-    /// Keeps the result of a part and drops its checkpoints.
+    /// Keeps the result of a job and drops its checkpoints.
     ///
     /// **Errors**: the system's.
-    pub fn finish(&self, part: &str, result: &impl Serialize) -> Result<(), JournalError> {
-        self.write(&self.path(part, DONE), result)?;
-        for (_, path) in self.checkpoints(part)? {
+    pub fn finish(&self, job: &str, result: &impl Serialize) -> Result<(), JournalError> {
+        self.write(&self.path(job, DONE), result)?;
+        for (_, path) in self.checkpoints(job)? {
             fs::remove_file(&path).map_err(io_at(&path))?;
         }
         Ok(())
     }
 
-    /// Keeps a checkpoint of a part and drops all but the last few; a larger `number` is later.
+    /// Keeps a checkpoint of a job and drops all but the last few; a larger `number` is later.
     ///
     /// **Errors**: the system's.
     pub fn save(
         &self,
-        part: &str,
+        job: &str,
         number: usize,
         state: &impl Serialize,
     ) -> Result<(), JournalError> {
-        self.write(
-            &self.path(part, &format!("{number:08}.{CHECKPOINT}")),
-            state,
-        )?;
-        let mut old = self.checkpoints(part)?;
+        self.write(&self.path(job, &format!("{number:08}.{CHECKPOINT}")), state)?;
+        let mut old = self.checkpoints(job)?;
         old.sort();
         for (_, path) in old.iter().rev().skip(KEEP) {
             fs::remove_file(path).map_err(io_at(path))?;
@@ -291,18 +288,18 @@ impl Journal {
         Ok(())
     }
 
-    /// The last checkpoint of a part.
+    /// The last checkpoint of a job.
     ///
     /// **Errors**: as [`Journal::finished`].
-    pub fn latest<V: DeserializeOwned>(&self, part: &str) -> Result<Option<V>, JournalError> {
-        match self.checkpoints(part)?.into_iter().max() {
+    pub fn latest<V: DeserializeOwned>(&self, job: &str) -> Result<Option<V>, JournalError> {
+        match self.checkpoints(job)?.into_iter().max() {
             Some((_, path)) => self.read(&path),
             None => Ok(None),
         }
     }
 
-    fn checkpoints(&self, part: &str) -> Result<Vec<(u64, PathBuf)>, JournalError> {
-        let prefix = format!("{part}.");
+    fn checkpoints(&self, job: &str) -> Result<Vec<(u64, PathBuf)>, JournalError> {
+        let prefix = format!("{job}.");
         let suffix = format!(".{CHECKPOINT}");
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
@@ -349,7 +346,7 @@ impl Journal {
         self.folder.join(SPREAD)
     }
 
-    /// Removes the state if no part got far enough to leave any, and no program was asked.
+    /// Removes the state if no job got far enough to leave any, and no program was asked.
     pub fn discard_if_empty(&self) {
         let mut left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         if !left.any(|file| holds_work(&file.path())) {
@@ -370,12 +367,12 @@ impl Journal {
 /// The head and the beginning of a first line of answers are not longer.
 const HEAD_BYTES_MAX: u64 = 1 << 20;
 
-/// Whether a file of the state is of a part, or a table with an answer.
+/// Whether a file of the state is of a job, or a table with an answer.
 fn holds_work(file: &Path) -> bool {
-    let part = file
+    let job = file
         .extension()
         .is_some_and(|ending| ending == DONE || ending == CHECKPOINT);
-    part || file.ends_with(ANSWERS) && has_answers(file)
+    job || file.ends_with(ANSWERS) && has_answers(file)
 }
 
 /// Whether a table has a line below its head, which it has even if there are no answers.
@@ -387,7 +384,7 @@ fn has_answers(file: &Path) -> bool {
     lines.map_while(Result::ok).nth(1).is_some()
 }
 
-/// How often a part keeps a checkpoint.
+/// How often a job keeps a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     last: Instant,
@@ -415,7 +412,7 @@ fn seal(bytes: &[u8]) -> Digest {
     frame.end()
 }
 
-/// Digest of what stored parts belong to: format and program, scenario, the bytes of its data (for
+/// Digest of what stored jobs belong to: format and program, scenario, the bytes of its data (for
 /// a folder, of its files in order of name).
 pub fn head(scenario: &str, data: Option<&Path>) -> Digest {
     let mut frame = Frame::leaf();

@@ -67,7 +67,8 @@ pub(super) fn located(
     ScenarioError::at(source, line, problem)
 }
 
-/// Of settings with which a text is refused, the first without which it is not; all if there is none.
+/// Of settings with which a text is refused, the first without which it is not; all if there is
+/// none.
 fn blamed(text: &str, settings: &[String], holds: impl Fn(Table) -> bool) -> Vec<String> {
     for place in 0..settings.len() {
         let others = [&settings[..place], &settings[place + 1..]].concat();

@@ -4,7 +4,7 @@
 //! and to run scenarios, nothing else needs to know which trust models there are. By their names
 //! some programs know more of them: what their regret is called (`results` of `sordino-report`), by
 //! which keys their runs are paired (`compare` of `sordino-lab`), and that only a federation can be
-//! exported.
+//! exported and has a digest after every round (`--chain`).
 
 use std::fmt::{self, Debug};
 

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: finish the round, write a checkpoint, say how to go on. A second one ends the
-//! program at once.
+//! Ctrl-C and SIGTERM: finish the round, write a checkpoint, say how to go on. A second one ends
+//! the program at once.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -27,8 +27,8 @@ pub fn flag() -> Arc<AtomicBool> {
             return ControlFlow::Break(stop.exit_code());
         }
         set.store(true, Ordering::Relaxed);
-        // By a thread of its own: a standard error that nobody reads keeps whoever writes to it, and
-        // this thread is to hear the second one. Without a thread it is not said.
+        // By a thread of its own: a standard error that nobody reads keeps whoever writes to it,
+        // and this thread is to hear the second one. Without a thread it is not said.
         let _told = std::thread::Builder::new().spawn(|| log::note(TOLD));
         ControlFlow::Continue(())
     });

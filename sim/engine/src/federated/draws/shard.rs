@@ -1,4 +1,5 @@
-//! What an agent does in a round: it queries, with the last broadcast as a hint, and uploads a draw.
+//! What an agent does in a round: it queries, with the last broadcast as a hint, and uploads a
+//! draw.
 
 use std::ops::Range;
 
