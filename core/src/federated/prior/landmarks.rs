@@ -1,14 +1,17 @@
 //! The landmarks and the lengthscale of a prior file: a public rule of public candidates, which no
 //! private value enters.
 //!
-//! **Equation**: k(x, x') = exp(−|x − x'|²/2ℓ²). ℓ is the shortest of [`LENGTHSCALES`] for which M
-//! columns of the pivoted Cholesky factor of k over the candidates keep 95 % of the mean variance.
-//! Its pivots are the landmarks P, and its rows are φ(x) = L⁻¹k(P, x), L = chol k(P, P).
+//! **Equation**: k(x, x') = exp(−|x − x'|²/2ℓ²). ℓ is the shortest of [`LENGTHSCALES`] for which
+//! min(M, ⌈C/2⌉) columns of the pivoted Cholesky factor of k over the C candidates keep 95 % of the
+//! mean variance. The pivots of M columns are the landmarks P, and its rows are φ(x) = L⁻¹k(P, x), L = chol k(P, P).
 //!
 //! **Theorem.** Row x of M pivoted columns is L⁻¹k(P, x). **Proof.** With the pivots first the M
 //! columns are those of a Cholesky factor: their rows at the pivots are L, lower triangular with
 //! LLᵀ = k(P, P), and column by column the row f of x solves Lf = k(P, x). ∎ So φ is known anywhere
 //! from ℓ and P alone ([`landmark_rows`]), and L is well conditioned.
+//!
+//! **Why half of the candidates**: where M of them are all, any ℓ keeps everything, the shortest one
+//! as well, for which neighbours share nothing.
 //!
 //! **Why a rule**: a kernel chosen from private values would cost a release. Over 150 files the
 //! rule tied with one.
@@ -83,19 +86,26 @@ pub fn choose_landmarks<T: Scalar>(
     scratch: &mut [T],
 ) -> Result<Landmarks<T>, PriorError> {
     let candidates = check(points, dim, pivots.len(), rows.len(), scratch.len())?;
+    let m = pivots.len();
     let residuals = slice::head_mut(scratch, candidates);
+    let columns = m.min(candidates.div_ceil(2));
     let mut chosen = Landmarks {
         lengthscale: T::ZERO,
         count: 0,
         kept: T::ZERO,
     };
     for lengthscale in LENGTHSCALES.map(T::from_f64) {
+        let pivots = slice::head_mut(pivots, columns);
+        let rows = slice::head_mut(rows, candidates * columns);
         chosen = greedy(lengthscale, (points, dim), pivots, rows, residuals)?;
         if chosen.kept >= T::from_f64(KEPT) {
             break;
         }
     }
-    pack(rows, candidates, pivots.len(), chosen.count);
+    if columns < m {
+        chosen = greedy(chosen.lengthscale, (points, dim), pivots, rows, residuals)?;
+    }
+    pack(rows, candidates, m, chosen.count);
     Ok(chosen)
 }
 
