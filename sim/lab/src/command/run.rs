@@ -127,9 +127,10 @@ pub fn execute_on(
 ) -> Result<(), CliError> {
     arguments.log.begin();
     let mut settings = arguments.settings.clone();
-    set_once(&settings)?;
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
+    // With those that have an option of their own.
+    set_once(&settings)?;
     let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;
     let taken = of_data(&text, &settings, arguments.data.as_deref())?;
     settings.extend_from_slice(&taken.settings);
