@@ -14,10 +14,11 @@ noise comes from a seed. A real release needs a real federation (`sordino serve`
 `join`, `Joined`                          a site of a real federation, by the program `sordino` and a function of yours
 `Space`, `real`, `integer`, …             what it searches; `categorical`, `ordinal`, and `Space.from_toml`
 `InputError`, `RunError`                  what was given does not fit; anything else
+`LedgerWarning`                           what is unusual about the counts of a data set, told by `publish`
 ========================================  ==========================================================================
 """
 
-from ._native import InputError, RunError, __version__
+from ._native import InputError, LedgerWarning, RunError, __version__
 from ._join import Joined, join
 from ._methods import Sight
 from ._optimizer import Optimizer, minimize
@@ -31,6 +32,7 @@ from ._space import Space, categorical, integer, ordinal, real
 __all__ = [
     "InputError",
     "Joined",
+    "LedgerWarning",
     "Optimizer",
     "Posterior",
     "Prior",

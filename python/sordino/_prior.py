@@ -57,8 +57,8 @@ class Prior:
     @property
     def label(self) -> Dict[str, Any]:
         """What is written on it, and what follows from its numbers: `epsilon`, `delta`, `replace_epsilon`, `contributors`,
-        `simulated`, `digest`, `reading`, `evaluations_saved`, … as `sordino prior show --format json` prints it.
-        `evaluations_saved` is what the file believes of itself: it does not rank files, so choose between files by something else."""
+        `simulated`, `digest`, `reading`, `evaluations_saved_quartiles`, … as `sordino prior show --format json` prints it.
+        Evaluations saved are what the file believes of itself: they do not rank files, so choose between files by something else."""
         found: Dict[str, Any] = json.loads(self._native.facts())
         return found
 
@@ -114,7 +114,7 @@ def _rows(name: str, table: Any) -> List[Tuple[Dict[str, Any], Any]]:
 def _study(name: str, values: Any) -> Pairs:
     """A study as the native half takes it; a refusal names it."""
     found: Pairs = []
-    for pair in _rows(name, values) if is_frame(values) else values:
+    for row, pair in enumerate(_rows(name, values) if is_frame(values) else values, start=1):
         try:
             point, value = pair
             number = float(value)
@@ -125,7 +125,7 @@ def _study(name: str, values: Any) -> Pairs:
         try:
             found.append((as_json(point), number))
         except _native.InputError as error:
-            raise _native.InputError(f"study {name}: {error}") from None
+            raise _native.InputError(f"study {name}: row {row}: {error}") from None
     return found
 
 
@@ -238,9 +238,10 @@ def publish(
     Warns
     -----
     UserWarning: before anything is charged, of what `sordino prior publish` says: few studies for this ε, studies that say
-        nothing, the same rows under two names, names that look like another; what is unusual about the ledger, such as the first of this
-        account; what federations got of data of this name. A program that makes errors of warnings pays nothing: one that wants no
-        error of a first ledger filters "no ledger was counted on this account before"
+        nothing, parameters that never change, choices that nobody tried, rows that are there twice, the same rows or another unit's
+        under two names, names that look like another. A program that makes errors of warnings pays nothing
+    LedgerWarning: a UserWarning, at the same time: what is unusual about the ledger, such as the first of this account; what federations
+        got of data of this name. Who makes errors of warnings and wants none of these: `warnings.simplefilter("default", sordino.LedgerWarning)`
 
     Raises
     ------

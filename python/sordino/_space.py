@@ -18,11 +18,15 @@ class Parameter(NamedTuple):
 
 
 def _number(low: float, high: float, log: bool, whole: bool, context: bool) -> Parameter:
+    if not float(low) < float(high):
+        raise _native.InputError(f"high is {high} and low is {low}; admissible: a number above low")
     return Parameter({"low": float(low), "high": float(high), "log": bool(log), "integer": whole}, bool(context))
 
 
 def real(low: float, high: float, log: bool = False, context: bool = False) -> Parameter:
-    """Numbers from `low` to `high`; with `log`, distances are those of the logarithm. `context`: given, not searched."""
+    """Numbers from `low` to `high`; with `log`, distances are those of the logarithm. `context`: given, not searched.
+
+    Raises `InputError` unless `low` is below `high`, as `integer` does."""
     return _number(low, high, log, False, context)
 
 

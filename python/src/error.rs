@@ -1,10 +1,10 @@
-//! The two exceptions: what was given does not fit, and anything else. Their texts are the command
-//! line's.
+//! The two exceptions: what was given does not fit, and anything else; and the warning of what is
+//! unusual about a ledger. Their texts are the command line's.
 
 use std::error::Error;
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::text::chain;
@@ -20,6 +20,13 @@ create_exception!(
     RunError,
     PyRuntimeError,
     "What was given fits, and yet it went wrong."
+);
+
+create_exception!(
+    sordino,
+    LedgerWarning,
+    PyUserWarning,
+    "A note on the counts of a data set: the first ledger of an account, an older copy, what federations got."
 );
 
 /// What was given does not fit.

@@ -28,6 +28,10 @@ pub mod search;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("InputError", module.py().get_type::<error::InputError>())?;
+    module.add(
+        "LedgerWarning",
+        module.py().get_type::<error::LedgerWarning>(),
+    )?;
     module.add("RunError", module.py().get_type::<error::RunError>())?;
     module.add_function(wrap_pyfunction!(privacy::epsilon, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::delta, module)?)?;

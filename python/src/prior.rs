@@ -17,7 +17,7 @@ use sordino_host::server::SystemSources;
 use sordino_host::signature::{KeyError, SigningKey};
 use sordino_host::text::{chain, plain};
 
-use crate::error::{InputError, RunError, named};
+use crate::error::{InputError, LedgerWarning, RunError, named};
 use crate::search::{GOALS, of_space, space, value};
 
 /// A prior file that was checked.
@@ -151,10 +151,13 @@ type Given = (String, Vec<(String, f64)>);
 fn study((name, values): Given, publication: &Publication) -> PyResult<Study> {
     let values = values
         .into_iter()
-        .map(|(point, told)| {
+        .enumerate()
+        .map(|(place, (point, told))| {
             let numbers = publication.space.numbers(&value(&point)?);
-            let numbers = numbers
-                .map_err(|error| InputError::new_err(format!("study {name}: {}", chain(&error))))?;
+            let numbers = numbers.map_err(|error| {
+                let row = place + 1;
+                InputError::new_err(format!("study {name}: row {row}: {}", chain(&error)))
+            })?;
             Ok((numbers, told))
         })
         .collect::<PyResult<Vec<_>>>()?;
@@ -281,9 +284,14 @@ fn warn(py: Python<'_>, checked: &Checked, asked: &Asked, ledger: &Preview) -> P
     let path = ledger.path().display();
     let notes = ledger.notes().iter().map(|told| format!("{path}: {told}"));
     let given = given(&counter(asked).map_err(before)?, &asked.dataset).map_err(before)?;
-    for doubt in checked.doubts().into_iter().chain(notes).chain(given) {
-        let doubt = CString::new(plain(&doubt)).map_err(crate::error::failure)?;
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &doubt, 2)?;
+    let of_studies = py.get_type::<PyUserWarning>();
+    let of_ledger = py.get_type::<LedgerWarning>();
+    let doubts = checked.doubts().into_iter();
+    let doubts = doubts.map(|doubt| (doubt, &of_studies));
+    let notes = notes.chain(given).map(|note| (note, &of_ledger));
+    for (told, category) in doubts.chain(notes) {
+        let told = CString::new(plain(&told)).map_err(crate::error::failure)?;
+        PyErr::warn(py, category, &told, 2)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -172,7 +173,6 @@ def test_a_search_of_the_command_line_goes_on_in_python(sordino_program, tmp_pat
     [
         ({}, "0 axes; 1..=16 are admissible"),
         ({"a": (0, 1)}, "`a` is (0, 1); admissible: sordino.real, integer, categorical or ordinal"),
-        ({"a": sordino.real(1, 0)}, "`a`: high is 0 and low is 1; admissible: a number above low"),
         ({"a": sordino.real(0, 1, log=True)}, "`a`: low is 0; admissible: a positive number"),
         ({"a": sordino.integer(0.5, 3)}, "low is 0.5; admissible: a whole number"),
         ({"a": sordino.categorical([])}, "admissible: 1 to 1000 texts, numbers or truth values"),
@@ -186,6 +186,14 @@ def test_a_space_that_is_none_is_refused_by_name_and_range(parameters, said):
     with pytest.raises(sordino.InputError) as refused:
         sordino.Space(parameters)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("make", [sordino.real, sordino.integer])
+def test_a_range_that_is_none_is_refused_where_it_is_written(make):
+    for low, high in [(5, 1), (1, 1), (float("nan"), 1), (0, float("nan"))]:
+        said = re.escape(f"high is {high} and low is {low}; admissible: a number above low")
+        with pytest.raises(sordino.InputError, match=said):
+            make(low, high)
 
 
 def test_what_is_told_wrongly_is_refused_and_changes_nothing():

@@ -269,6 +269,34 @@ def test_what_the_command_line_says_before_a_charge_is_a_warning(tmp_path):
     assert all(warning.filename == __file__ for warning in told)
 
 
+def test_notes_of_ledgers_have_a_category_of_their_own(tmp_path, monkeypatch):
+    assert issubclass(sordino.LedgerWarning, UserWarning)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    table = studies(40)
+    first = dict(asked(tmp_path), counter=True, dry_run=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(sordino.LedgerWarning, match="no ledger was counted on this account before"):
+            sordino.publish(table, SPACE, 1.0, 1e-4, **first)
+        warnings.simplefilter("ignore", sordino.LedgerWarning)
+        sordino.publish(table, SPACE, 1.0, 1e-4, **first)
+        # What speaks against the studies is another category.
+        still = {name: [({**point, "kind": "a"}, value) for point, value in values] for name, values in table.items()}
+        with pytest.raises(UserWarning, match=r"1 of 2 parameters have one value in all rows .*: `kind` \("):
+            sordino.publish(still, SPACE, 1.0, 1e-4, **first)
+
+
+def test_a_value_that_is_none_is_told_with_its_row(tmp_path):
+    table = studies(40)
+    table["study 7"][4] = (table["study 7"][4][0], float("nan"))
+    with pytest.raises(sordino.InputError, match="study study 7: row 5: the value NaN; admissible: a finite number"):
+        sordino.publish(table, SPACE, 1.0, 1e-4, **asked(tmp_path))
+    table = studies(40)
+    table["study 7"][4] = ({**table["study 7"][4][0], "rate": 7}, 1.0)
+    with pytest.raises(sordino.InputError, match="study study 7: row 5: `rate` is 7"):
+        sordino.publish(table, SPACE, 1.0, 1e-4, **asked(tmp_path))
+
+
 def test_frames_are_studies_and_points(tmp_path, prior, monkeypatch):
     pandas = pytest.importorskip("pandas")
     table = studies(30)
@@ -293,7 +321,7 @@ def test_frames_are_studies_and_points(tmp_path, prior, monkeypatch):
         (frame.drop(columns="study"), "no column `study`; admissible: a dict with"),
         (frame.assign(study=[None, *frame["study"][1:]]), "`study` has no value in a row"),
         ({"a": frame.drop(columns="value")}, "study a: no column `value`"),
-        (frame.assign(rate=[np.nan, *frame["rate"][1:]]), "study study 0: `rate` is nan; admissible"),
+        (frame.assign(rate=[np.nan, *frame["rate"][1:]]), "study study 0: row 1: `rate` is nan; admissible"),
         (frame.set_axis(["study", "rate", "rate", "value"], axis=1), "column `rate` is there twice"),
         ({1: table["study 0"], "1": table["study 1"], **table}, "study 1: its name is there twice"),
         ({"Study  0": table["study 1"], **table}, 'study study 0: its name is there twice, also as "Study  0"'),

@@ -7,9 +7,13 @@ use super::publish::{Publication, Study};
 use crate::day::Day;
 use crate::text::{exact, first_three};
 
+mod affine;
 mod alike;
+mod columns;
 
+use affine::if_image;
 use alike::{if_alike, if_disguised};
+use columns::{if_constant, if_repeated, if_untried};
 
 /// Number of studies times ε below which files of the example's kind were worth nothing:
 /// `docs/prior-files.md` has the table.
@@ -25,7 +29,11 @@ pub fn doubts(publication: &Publication, studies: &[Study]) -> Vec<String> {
         if_few(studies.len(), publication.epsilon),
         if_mute(studies),
         if_outlying(studies),
+        if_constant(&publication.space, studies),
+        if_untried(&publication.space, studies),
+        if_repeated(studies),
         if_alike(studies),
+        if_image(studies),
         if_disguised(studies),
         if_future(publication.published.as_deref()),
     ];

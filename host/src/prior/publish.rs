@@ -94,8 +94,9 @@ pub enum PublishError {
     },
     /// Two studies of one name: one contributor would be in the sum twice.
     #[error(
-        "study {study}: its name is there twice, also as {other:?}; admissible: a study of each name, where case and white space make no \
-         other name; rows of one contributor have one spelling"
+        "study {study}: its name is there twice{}; admissible: a study of each name, where case and white space make no other name; \
+             rows of one contributor have one spelling, and stand in one study",
+        spelled(study, other)
     )]
     SameName {
         /// Name of the second study.
@@ -131,6 +132,14 @@ pub enum PublishError {
     /// The file could not be signed; its releases were charged.
     #[error(transparent)]
     Key(#[from] KeyError),
+}
+
+/// How the other of two names is spelled, if it is spelled otherwise.
+fn spelled(study: &str, other: &str) -> String {
+    if study == other {
+        return String::new();
+    }
+    format!(", also as {other:?}")
 }
 
 impl PublishError {
@@ -241,13 +250,14 @@ fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
         let what = format!("{points} points");
         return Err(PublishError::study(study, what, "3 to 2000"));
     }
-    for (numbers, value) in &study.values {
+    for (place, (numbers, value)) in study.values.iter().enumerate() {
+        let row = place + 1;
         if core.check(numbers).is_err() {
-            let what = format!("the point {numbers:?}");
+            let what = format!("row {row}: the point {numbers:?}");
             return Err(PublishError::study(study, what, "a point of the space"));
         }
         if !value.is_finite() {
-            let what = format!("the value {value}");
+            let what = format!("row {row}: the value {value}");
             return Err(PublishError::study(study, what, "a finite number"));
         }
     }

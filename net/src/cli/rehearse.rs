@@ -7,6 +7,7 @@ use clap::Args;
 use sordino_core::federated::shares::Trust;
 use sordino_experiment::command_line::Format;
 use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::scenario::set_once;
 
 use super::common;
 use crate::rehearsal::{Options, Outcome, rehearse};
@@ -57,6 +58,7 @@ pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
             .trust
             .map(|trust| format!("privacy.trust=\"{trust}\"")),
     );
+    set_once(&settings)?;
     let (scenario, method) =
         common::scenario(&arguments.scenario, &settings, arguments.method.as_deref())?;
     common::tell_unused(&scenario, method, &arguments.settings);

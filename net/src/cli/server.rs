@@ -14,7 +14,7 @@ use sordino_core::random::RunSeed;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
 use sordino_experiment::progress::log::Log;
-use sordino_experiment::scenario::{Scenario, method};
+use sordino_experiment::scenario::{Scenario, method, set_once};
 use sordino_experiment::text::significant;
 use sordino_host::entropy;
 use sordino_host::files::{create_folders_privately, read_text, write_privately};
@@ -383,6 +383,8 @@ fn begin(arguments: &Serve, counter: &CounterPlace) -> Result<(Folder, Vec<Strin
 /// The terms of a scenario, and what it cautions against.
 fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliError> {
     arguments.campaign.refused()?;
+    // What is added below takes the place of what people set.
+    set_once(&arguments.settings)?;
     let read = |settings: &[String]| {
         common::scenario(&arguments.scenario, settings, arguments.method.as_deref())
     };

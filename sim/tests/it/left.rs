@@ -93,6 +93,18 @@ fn a_run_leaves_a_file_that_says_that_it_protects_nobody() {
         !shown.contains("right at most") && !shown.contains("against every reader"),
         "{shown}"
     );
+    let told: serde_json::Value = serde_json::from_str(&printed(
+        &folder,
+        &["prior", "show", &path, "--format", "json"],
+    ))
+    .unwrap();
+    for name in ["epsilon", "replace_epsilon", "best_guess"] {
+        assert!(told[name].is_null(), "{name}: {told}");
+        assert!(
+            told["if_noise_were_secret"][name].as_f64().unwrap() > 0.0,
+            "{told}"
+        );
+    }
     assert!(text(&folder, "p.svg").contains("simulated: protects nobody"));
     assert!(printed(&folder, &["prior", "verify", &path]).contains("SIMULATED"));
     // A newcomer may read it, and is told.

@@ -100,6 +100,9 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
             .contains("zero-out")
     );
     assert!(told["evaluations_saved"].as_u64().unwrap() >= 1, "{told}");
+    let half = ["lower", "median", "upper", "counted"]
+        .map(|name| told["evaluations_saved_quartiles"][name].as_u64().unwrap());
+    assert!(half.is_sorted() && half[2] >= 1 && half[3] == 21, "{told}");
     // Two Gaussians z₁ and z₂ are one of z with z⁻² = z₁⁻² + z₂⁻², whose total variation is δ at
     // ε = 0.
     let squares: f64 = told["noise_multipliers"]
@@ -735,7 +738,7 @@ fn the_file_of_the_example_for_a_device_is_what_is_exported() {
     );
     for needed in [
         "Data set ovens, by oven works",
-        "Worth: saves 3 evaluations",
+        "Worth: saves half of newcomers ",
         "pub const SIGN: f32 = -1.0;",
         "pub const KP_WATT_PER_KELVIN: usize = 1;",
     ] {
@@ -769,6 +772,20 @@ fn an_export_says_what_its_file_is_worth() {
             "{header:.600}"
         );
         assert!(line("data set").contains("test, by the works"));
+        // The same into a file, and never in the place of what was paid for.
+        done(&folder, &[&export[..], &["--out", "p.h"]].concat());
+        assert_eq!(read(&folder, "p.h"), header);
+        let before = std::fs::read(folder.join("p.safetensors")).unwrap();
+        let over = run(
+            &folder,
+            &[&export[..], &["--out", "./p.safetensors"]].concat(),
+        );
+        let said = String::from_utf8_lossy(&over.stderr).into_owned();
+        assert!(
+            over.status.code() == Some(2) && said.contains("the prior file itself"),
+            "{said}"
+        );
+        assert_eq!(std::fs::read(folder.join("p.safetensors")).unwrap(), before);
         // A number that invites comparison comes with what it is not.
         assert_eq!(
             shown.contains("what the file believes of itself"),

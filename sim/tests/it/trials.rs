@@ -258,6 +258,19 @@ fn a_setting_that_does_not_fit_is_named() {
         message.contains("--set: `federation.agents` is set twice"),
         "{message}"
     );
+    // Also by an option of its own, which won without a word.
+    let folder = scratch("set-and-option");
+    for (setting, option) in [("seed=1", "--seed"), ("runs=1", "--runs")] {
+        let words = ["run", "default", "--set", setting, option, "2"];
+        let output = sordino(&folder, &words);
+        let message = text(&output.stderr);
+        let key = &option[2..];
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains(&format!("`{key}` is set twice")),
+            "{message}"
+        );
+    }
 }
 
 /// After one value "1.000 ± 1.2e-9 is expected" was told, and of noisy values far too little.

@@ -378,8 +378,11 @@ fn two_studies_of_one_name_are_refused() {
         assert!(
             matches!(&refused, PublishError::SameName { study, other } if (study, other) == (&second, &first))
         );
-        let said =
-            format!("study {second}: its name is there twice, also as {first:?}; admissible: ");
+        let also = match second == first {
+            true => String::new(),
+            false => format!(", also as {first:?}"),
+        };
+        let said = format!("study {second}: its name is there twice{also}; admissible: ");
         assert!(refused.to_string().starts_with(&said), "{refused}");
     }
 }

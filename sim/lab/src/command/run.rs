@@ -139,10 +139,11 @@ pub fn execute_on(
 
 /// The scenario that is asked for; tells of settings that nothing of it uses.
 fn asked(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
-    set_once(&arguments.settings)?;
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
+    // With those that have an option of their own.
+    set_once(&settings)?;
     let name = arguments.scenario.as_deref().unwrap_or("default");
     let model = data::scenario(name, &settings, arguments.data.as_deref())?;
     for unused in model.unused(&arguments.settings) {

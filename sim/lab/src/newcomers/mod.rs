@@ -6,6 +6,7 @@
 //! | `parties` | a table's settings and parties, who contributes |
 //! | `files` | the file of a repetition, and its twins |
 //! | `votes` | the rival: contributors vote for the best of their points |
+//! | `saved` | what the file's label says that it saves, beside what it saves |
 //! | `contributors` | those who made a file go on with it, as the sites of a campaign do |
 //!
 //! A repetition draws newcomers and contributors from the table's parties, publishes a file of the
@@ -20,6 +21,7 @@
 mod contributors;
 mod files;
 mod parties;
+mod saved;
 mod votes;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,6 +35,7 @@ pub use contributors::{Continued, ROUNDS, continued};
 pub use files::Origin;
 use parties::shuffled;
 pub use parties::{Conditions, EVALUATIONS, NewcomersError, POINTS, Parties};
+pub use saved::{COUNTED, Saved, saved};
 
 /// Newcomers of a repetition.
 pub const NEWCOMERS: usize = 24;
@@ -81,6 +84,29 @@ pub fn repetition(
     origins: &[Origin],
     number: u32,
 ) -> Result<Repetition, NewcomersError> {
+    let (newcomers, contributors) = drawn(table, conditions, number)?;
+    let alone = mean(table, &newcomers, Search::new)?;
+    let mut guided = Vec::new();
+    for origin in origins {
+        let file = files::file(table, &contributors, conditions, *origin, number)?;
+        let regrets = mean(table, &newcomers, |head| Search::guided(head, &file))?;
+        guided.push(Guided {
+            origin: *origin,
+            self_test: file.label.self_test,
+            regrets,
+        });
+    }
+    Ok(Repetition { alone, guided })
+}
+
+/// Newcomers and contributors of a repetition, drawn from the parties.
+///
+/// **Errors**: [`NewcomersError::Table`] for too few parties.
+fn drawn(
+    table: &Parties,
+    conditions: &Conditions,
+    number: u32,
+) -> Result<(Vec<usize>, Vec<usize>), NewcomersError> {
     let mut stream = RunSeed::new(0, number).stream(Party::World, Purpose::InitialPoints, 0);
     let order = shuffled(&mut stream, table.count());
     if order.len() < NEWCOMERS + conditions.contributors.max(2) {
@@ -90,19 +116,8 @@ pub fn repetition(
         ));
     }
     let (newcomers, others) = order.split_at(NEWCOMERS);
-    let contributors = &others[..conditions.contributors];
-    let alone = mean(table, newcomers, Search::new)?;
-    let mut guided = Vec::new();
-    for origin in origins {
-        let file = files::file(table, contributors, conditions, *origin, number)?;
-        let regrets = mean(table, newcomers, |head| Search::guided(head, &file))?;
-        guided.push(Guided {
-            origin: *origin,
-            self_test: file.label.self_test,
-            regrets,
-        });
-    }
-    Ok(Repetition { alone, guided })
+    let contributors = others[..conditions.contributors].to_vec();
+    Ok((newcomers.to_vec(), contributors))
 }
 
 /// Mean regret of all newcomers after each of their evaluations, each with a search of its own.

@@ -1,9 +1,12 @@
 //! `sordino prior export`: a file as constants for a device.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
 use sordino_core::digest::Digest;
 use sordino_core::optimizer::CANDIDATES_MAX;
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
+use sordino_experiment::files::write_atomically;
 use sordino_experiment::progress::log::note;
 use sordino_experiment::text::significant_up;
 use sordino_host::prior::PriorFile;
@@ -16,7 +19,7 @@ use super::file::OfFile;
 use super::label;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::whole;
-use sordino_experiment::command_line::{print, print_bytes};
+use sordino_experiment::command_line::print_bytes;
 
 mod candidates;
 mod lists;
@@ -34,6 +37,9 @@ pub struct Arguments {
     /// numbers: all points of a space that has no more, else this many that cover it. Not in `bin`
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1, CANDIDATES_MAX as u64))]
     candidates: Option<u32>,
+    /// Write into this file [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 /// What reads the constants.
@@ -55,6 +61,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             "--candidates: not in `bin`; admissible: with --lang rust or --lang c",
         ));
     }
+    check_out(&arguments.of.file, arguments.out.as_deref())?;
     let file = arguments.of.load()?;
     let dim = file.landmarks.len() / file.features().max(1);
     let candidates = arguments
@@ -79,12 +86,33 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         has_list: candidates.is_some(),
         file: &file,
     };
-    match arguments.lang {
-        Language::Rust => {
-            print(&(of.rust() + &candidates.map_or(String::new(), |list| list.rust(dim))))
-        }
-        Language::C => print(&(of.c() + &candidates.map_or(String::new(), |list| list.c()))),
-        Language::Bin => print_bytes(&bin(&file, dim)),
+    let list =
+        |form: &dyn Fn(&Candidates) -> String| candidates.as_ref().map_or(String::new(), form);
+    let exported = match arguments.lang {
+        Language::Rust => (of.rust() + &list(&|list| list.rust(dim))).into_bytes(),
+        Language::C => (of.c() + &list(&Candidates::c)).into_bytes(),
+        Language::Bin => bin(&file, dim),
+    };
+    let Some(path) = &arguments.out else {
+        return print_bytes(&exported);
+    };
+    write_atomically(path, &exported)
+        .map_err(|error| CliError::failure(format!("{}: {error}", path.display())))?;
+    note(&format!("{} is written", path.display()));
+    Ok(())
+}
+
+/// Refuses to take the place of the file that is exported, which somebody paid for.
+fn check_out(of: &str, out: Option<&Path>) -> Result<(), CliError> {
+    let Some(out) = out else {
+        return Ok(());
+    };
+    match (Path::new(of).canonicalize(), out.canonicalize()) {
+        (Ok(of), Ok(place)) if of == place => Err(CliError::input(format!(
+            "--out {}: the prior file itself; admissible: another name",
+            out.display()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ use sordino_experiment::files::write_atomically;
 use sordino_experiment::progress::log::note;
 use sordino_experiment::text::{percent_at_most, significant, significant_up};
 use sordino_host::prior::label::best_guess;
-use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth as simulated};
+use sordino_host::prior::worth::{Quartiles, WITH, WITHOUT, Worth, reading, worth as simulated};
 use sordino_host::prior::{Label, PriorFile};
 use sordino_host::signature::Fingerprint;
 use sordino_host::space::{Goal, Parameter, Values};
@@ -48,8 +48,8 @@ fn fingerprint(text: &str) -> Result<Fingerprint, String> {
         .map_err(|_| "admissible: a fingerprint of 64 hexadecimal digits".to_owned())
 }
 
-/// What the number of evaluations saved is not.
-const OF_ITSELF: &str = "which is what the file believes of itself: choose between files by other things than this number";
+/// What the range of evaluations saved is not.
+const OF_ITSELF: &str = "which is what the file believes of itself: choose between files by other things than these numbers";
 
 /// Prints the label.
 pub fn show(arguments: &Show) -> Result<(), CliError> {
@@ -263,7 +263,6 @@ fn cost(label: &Label, line: &mut impl FnMut(&str, String)) {
 
 fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
     let saved = worth.saved();
-    let most = WITHOUT - WITH;
     let b = significant(file.label.self_test, 3);
     match (reading(file), saved) {
         ("not read", _) => format!(
@@ -278,21 +277,34 @@ fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
             "nothing, by a simulation on its own posterior (B = {b}); a search covers the space first, and then weighs the file by \
              its own values"
         ),
-        (read, saved) => {
-            let more = if saved >= most { " or more" } else { "" };
-            let saved = if saved == 1 {
-                "1 evaluation".into()
-            } else {
-                format!("{saved} evaluations")
-            };
+        (read, _) => {
             let read = if read == "trusted" {
                 ""
             } else {
                 "; a search weighs it by its own first values"
             };
             let accident = accident(file.label.self_test);
+            let saves = saves(worth.quartiles());
+            format!("{saves}, by a simulation on its own posterior (B = {b}{accident}){read}")
+        }
+    }
+}
+
+/// What the middle half of newcomers save, in words.
+fn saves(Quartiles { lower, upper, .. }: Quartiles) -> String {
+    let most = WITHOUT - WITH;
+    let or_more = if upper >= most { " or more" } else { "" };
+    let many = if upper == 1 { "" } else { "s" };
+    match (lower, upper) {
+        (_, 0) => "saves three in four newcomers nothing, and the others something".into(),
+        (lower, upper) if lower == upper => {
+            format!("saves half of newcomers {upper}{or_more} evaluation{many}")
+        }
+        (lower, upper) => {
+            let fewer = if lower == 0 { "none" } else { "fewer" };
+            let more = if upper >= most { "as many" } else { "more" };
             format!(
-                "saves {saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}{accident}){read}"
+                "saves half of newcomers {lower} to {upper}{or_more} evaluation{many}, a quarter {fewer} and a quarter {more}"
             )
         }
     }
@@ -329,6 +341,39 @@ fn shown(parameter: &Parameter) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_half_of_newcomers_save_is_said_as_a_range() {
+        for (lower, upper, said) in [
+            (
+                3,
+                12,
+                "3 to 12 evaluations, a quarter fewer and a quarter more",
+            ),
+            (0, 1, "0 to 1 evaluation, a quarter none and a quarter more"),
+            (
+                9,
+                21,
+                "9 to 21 or more evaluations, a quarter fewer and a quarter as many",
+            ),
+            (4, 4, "4 evaluations"),
+            (21, 21, "21 or more evaluations"),
+        ] {
+            let median = lower;
+            let found = saves(Quartiles {
+                lower,
+                median,
+                upper,
+            });
+            assert_eq!(found, format!("saves half of newcomers {said}"));
+        }
+        let none = Quartiles {
+            lower: 0,
+            median: 0,
+            upper: 0,
+        };
+        assert!(saves(none).contains("three in four newcomers nothing"));
+    }
 
     #[test]
     fn a_self_test_that_noise_may_have_is_told_of() {
