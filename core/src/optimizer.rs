@@ -26,6 +26,7 @@
 mod advise;
 mod among;
 mod context;
+mod elsewhere;
 mod error;
 mod failed;
 mod layout;
