@@ -16,7 +16,7 @@
 
 use super::layout::Model;
 use super::level::level;
-use super::surface::Surface;
+use super::surface::{Surface, in_unit_box};
 use super::work::{Choosing, Level, Suggesting};
 use super::{Optimizer, OptimizerError};
 use crate::acquisition::maximize::BoxSearch;
@@ -27,8 +27,6 @@ use crate::linalg::block::WIDTH;
 use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
-
-use super::surface::in_unit_box;
 
 /// A question is idle if its expected improvement is less than this part of the standard deviation
 /// of the values.
