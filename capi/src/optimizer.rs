@@ -144,6 +144,9 @@ pub type Rule =
 /// of the acquisition are made, at least one; SORDINO_STATUS_PENDING until the search is done, with
 /// the same point whatever the slices are.
 ///
+/// Where the best question promises less than 3 % of the values' standard deviation, every second
+/// one is asked where less is known (expected improvement only).
+///
 /// Where a fit is due it comes first, one evaluation of the likelihood counting as many as there
 /// are observations, and is stored in the flash where there is a slot for it; else it is made again
 /// after a reset. If the flash fails, nothing was done.

@@ -4,7 +4,8 @@
 //! is an exact posterior over a box with one lengthscale for each axis; mean, scale, lengthscales
 //! and noise follow the data, the last two by maximum a posteriori under priors that grow with the
 //! number of axes. It refits by itself. The next point is where the expected improvement is
-//! largest. The state is the storage and a few words; the same observations give the same
+//! largest, or where that promises next to nothing, every second time, elsewhere
+//! ([`Optimizer::suggest`]). The state is the storage and a few words; the same observations give the same
 //! suggestions everywhere, also after a restart ([`Optimizer::resume`]).
 //!
 //! **When it refits**: before a suggestion, once the initial points are told: after every value
@@ -26,6 +27,7 @@
 mod advise;
 mod among;
 mod context;
+mod elsewhere;
 mod error;
 mod failed;
 mod layout;
@@ -147,7 +149,7 @@ pub struct Optimizer<T, S> {
     untaken: bool,
     /// The factor in the storage is that of the parameters: not while a fit is under way.
     factored: bool,
-    /// The expected improvement at the point that was suggested last, unit y.
+    /// The expected improvement at the best question that was found last, unit y.
     gain: Option<T>,
     work: Work<T>,
     storage: S,

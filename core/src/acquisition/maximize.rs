@@ -53,6 +53,18 @@ impl BoxSearch {
     }
 }
 
+impl BoxSearch {
+    /// The scan over the whole box alone.
+    pub(crate) fn over_the_box(self) -> Self {
+        BoxSearch {
+            near: 0,
+            climbs: 1,
+            evaluations_per_climb: 0,
+            ..self
+        }
+    }
+}
+
 /// What a search found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoxMaximum<T> {
@@ -190,6 +202,21 @@ impl<T: Scalar> Searching<T> {
             hops: 0,
             found,
         }
+    }
+
+    /// A search that has not begun, over the same points of the scan under another budget.
+    pub(crate) fn again(
+        &self,
+        budget: impl FnOnce(BoxSearch) -> BoxSearch,
+        best: &mut [T],
+        scratch: &mut [T],
+    ) -> Self {
+        Self::begin(budget(self.search), self.seed, best, scratch)
+    }
+
+    /// Evaluations of the function so far.
+    pub(crate) fn evaluations(&self) -> u32 {
+        self.found.evaluations
     }
 
     /// At most `evaluations` more (at least one); the maximum when it is found, and again if asked

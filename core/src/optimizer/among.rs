@@ -88,16 +88,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if !self.refit_slice(evaluations) {
             return Ok(Poll::Pending);
         }
+        let repeats = self.repeats();
         let mut choosing = match begun {
             Some(choosing) => choosing,
             None => {
                 let (mut gp, mut rest, questions) = self.parts()?;
-                Choosing {
-                    level: level(&mut gp, &mut rest.solved, questions.given),
-                    looked: 0,
-                    chosen: None,
-                    value: -T::INFINITY,
-                }
+                let level = level(&mut gp, &mut rest.solved, questions.given);
+                Choosing::among(level, repeats)
             }
         };
         self.work = Work::None;
@@ -116,7 +113,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         ))
     }
 
-    fn check_candidates(&self, candidates: &[T]) -> Result<(), OptimizerError> {
+    pub(super) fn check_candidates(&self, candidates: &[T]) -> Result<(), OptimizerError> {
         let expected = self.space.dim();
         let given = candidates.len();
         if given == 0 || !given.is_multiple_of(expected.max(1)) {
@@ -150,14 +147,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     /// Looks at `count` more candidates.
-    fn look_at(
+    pub(super) fn look_at(
         &mut self,
         choosing: &mut Choosing<T>,
         candidates: &[T],
         count: usize,
     ) -> Result<(), OptimizerError> {
         let dim = self.space.dim();
-        let repeats = self.repeats();
         let rule = self.settings.acquisition;
         let (gp, rest, questions) = self.parts()?;
         let inputs = gp.inputs();
@@ -170,7 +166,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             surface.values(units, dim, choosing.value, &mut values);
             for (unit, value) in slice::rows(units, dim).zip(values) {
                 let asked = slice::rows(inputs, dim).any(|row| same_point(row, unit));
-                let may = !asked || (repeats && !failed_at(&gp, unit));
+                let may = !asked || (choosing.repeats && !failed_at(&gp, unit));
                 if may && (choosing.chosen.is_none() || value > choosing.value) {
                     (choosing.chosen, choosing.value) = (Some(choosing.looked), value);
                 }

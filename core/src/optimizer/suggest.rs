@@ -2,9 +2,10 @@
 
 use core::task::Poll;
 
+use super::elsewhere::let_go;
 use super::level::level;
 use super::surface::{Questions, Surface};
-use super::work::{Level, Suggesting, Work};
+use super::work::{Suggesting, Work};
 use super::{Optimizer, OptimizerError, Point};
 use crate::acquisition::maximize::{Around, BoxSearch, Searching};
 use crate::acquisition::{Rule, log_expected_improvement};
@@ -22,9 +23,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// point; after a refused observation it is the next point of a Sobol sequence, so that a
     /// refusal is not met for ever.
     ///
+    /// A model that takes values for slightly noisy always finds a little to gain beside its best
+    /// point. So with expected improvement, where the best question promises less than 3 % of the
+    /// values' standard deviation, every second one, by a coin of seed and number, is asked
+    /// elsewhere: where the same rule points once the least known of the points looked at is taken
+    /// for as uncertain as the values are apart. docs/prior-files.md, "Letting go", has what it is
+    /// worth.
+    ///
     /// **Errors**: [`OptimizerError`]. **Cost**: at most [`BoxSearch`]'s evaluations of n² flops
-    /// each, those of the climbs twice, and a fit where one is due: see [`Optimizer::fit`].
-    /// [`Optimizer::suggest_step`] makes them a few at a time.
+    /// each, those of the climbs twice; where the question is asked elsewhere those of its scan
+    /// once more; and a fit where one is due: see [`Optimizer::fit`]. [`Optimizer::suggest_step`]
+    /// makes them a few at a time.
     pub fn suggest(&mut self) -> Result<Point<T>, OptimizerError> {
         loop {
             if let Poll::Ready(point) = self.suggest_step(u32::MAX)? {
@@ -66,7 +75,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     /// [`Optimizer::suggest`] by an acquisition of your own: any function of mean, variance and the
-    /// best mean so far, in your unit.
+    /// best mean so far, in your unit. It is followed at every question: nothing is asked elsewhere.
     ///
     /// **Errors**, **cost**: as [`Optimizer::suggest`].
     ///
@@ -174,6 +183,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if !self.refit_slice(evaluations) {
             return Ok(Poll::Pending);
         }
+        self.seek(evaluations, rule, kept)
+    }
+
+    /// [`Optimizer::advance`] where the model is asked and no fit is due.
+    // A frame of its own: on a device that of a fit does not lie below it.
+    #[inline(never)]
+    fn seek(
+        &mut self,
+        evaluations: u32,
+        rule: &impl Rule<T>,
+        kept: bool,
+    ) -> Result<Poll<Point<T>>, OptimizerError> {
         let begun = if let Work::Suggest(suggesting) = &self.work {
             Some(*suggesting)
         } else {
@@ -184,14 +205,28 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             Some(suggesting) => suggesting,
             None => self.begin_suggestion()?,
         };
-        let searched = self.search(&mut suggesting, evaluations, rule)?;
+        let mut left = evaluations.max(1);
+        let searched = loop {
+            let before = suggesting.searching.evaluations();
+            let searched = self.search(&mut suggesting, left, rule)?;
+            left = left.saturating_sub(suggesting.searching.evaluations().saturating_sub(before));
+            if searched.is_pending() || suggesting.gain.is_some() {
+                break searched;
+            }
+            if !self.goes_on(&mut suggesting, kept)? {
+                break searched;
+            }
+            if left == 0 {
+                break Poll::Pending;
+            }
+        };
         if kept || searched.is_pending() {
             self.work = Work::Suggest(suggesting);
         }
         match searched {
             Poll::Pending => Ok(Poll::Pending),
             Poll::Ready(found) => {
-                self.gain = Some(self.gain_at_point(suggesting.level)?);
+                self.gain = suggesting.gain;
                 self.proposed(found).map(Poll::Ready)
             }
         }
@@ -282,6 +317,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(Suggesting {
             level,
             searching: Searching::begin(search, seed, rest.point, rest.search),
+            widest: T::ZERO,
+            gain: None,
         })
     }
 
@@ -300,17 +337,29 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             center: rest.incumbent,
             spread: rest.spread,
         };
-        Ok(suggesting
-            .searching
-            .step(evaluations, around, rest.point, rest.search, &mut surface)
-            .map(|found| found.value))
+        let searched =
+            suggesting
+                .searching
+                .step(evaluations, around, rest.point, rest.search, &mut surface);
+        suggesting.widest = suggesting.widest.max(surface.widest);
+        Ok(searched.map(|found| found.value))
     }
 
-    /// The expected improvement at the point that a search left.
-    fn gain_at_point(&mut self, level: Level<T>) -> Result<T, OptimizerError> {
+    /// Notes what the point that a search left promises; whether that is let go, and the search goes
+    /// on elsewhere.
+    fn goes_on(
+        &mut self,
+        suggesting: &mut Suggesting<T>,
+        kept: bool,
+    ) -> Result<bool, OptimizerError> {
+        let may_let_go = kept && self.may_let_go();
+        let level = suggesting.level;
         let (gp, rest, questions) = self.parts()?;
         let mut surface = Surface::new(&gp, rest.solved, level, questions, &());
         surface.posterior(rest.point);
-        Ok(log_expected_improvement::value(surface.mean, surface.variance, level.value).exp())
+        let gain =
+            log_expected_improvement::value(surface.mean, surface.variance, level.value).exp();
+        suggesting.gain = Some(gain);
+        Ok(may_let_go && let_go(&gp, suggesting, gain, rest.point, rest.search))
     }
 }

@@ -63,6 +63,8 @@ pub(super) struct Surface<'a, T, R> {
     /// Of the point that was looked at last, in y and y².
     pub(super) mean: T,
     pub(super) variance: T,
+    /// The largest variance at a point that was looked at.
+    pub(super) widest: T,
 }
 
 impl<'a, T: Scalar, R> Surface<'a, T, R> {
@@ -88,6 +90,7 @@ impl<'a, T: Scalar, R> Surface<'a, T, R> {
             rule,
             mean: level.mean,
             variance: level.variance,
+            widest: T::ZERO,
         }
     }
 
@@ -108,6 +111,7 @@ impl<'a, T: Scalar, R> Surface<'a, T, R> {
         } else {
             T::ZERO
         };
+        self.widest = self.widest.max(self.variance);
     }
 }
 

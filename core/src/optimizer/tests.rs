@@ -1,6 +1,7 @@
 //! The whole loop: both formats, fits, repeats, refusals.
 
 extern crate std;
+mod elsewhere;
 mod failed;
 mod resumed;
 mod slices;

@@ -1,21 +1,19 @@
 //! What a [`Search`](super::Search) believes, and where it would look next.
 //!
 //! Core's optimizer works on a box, whose coordinates an [`Encoding`] makes of a point. Where all
-//! axes are real and searched, the question is the optimizer's. Elsewhere it is the best of a list
+//! axes are real and searched, the question is the optimizer's. Otherwise it is the best of a list
 //! of points that can be asked: of the candidates, or of [`POOL`] points that fill the space and of
-//! those around the best of them. Parameters that are given keep their value in all of them. Where
-//! the best of all promises next to nothing, half of the questions are asked [elsewhere](IDLE).
+//! those around the best of them. Parameters that are given keep their value in all of them. Of the
+//! questions that promise next to nothing the optimizer asks half elsewhere, in a pool by
+//! [`Optimizer::elsewhere_among`].
 
 use std::sync::Arc;
 
-use sordino_core::acquisition::log_expected_improvement;
-use sordino_core::domain::BoxDomain;
 use sordino_core::domain::sobol::coordinate;
-use sordino_core::math::Scalar;
 use sordino_core::optimizer::{self, CANDIDATES_MAX, Optimizer, OptimizerError, Settings};
 use sordino_core::prior::own_model_from;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
-use sordino_core::space::Space;
+use sordino_core::space::{Axis, Space};
 
 use super::error::SearchError;
 use crate::prior::guide::Guide;
@@ -29,14 +27,6 @@ const POOL: u32 = 1024;
 const AROUND: u32 = 128;
 /// The distances, as a share of each side.
 const DISTANCES: [f64; 5] = [0.2, 0.06, 0.02, 0.006, 0.002];
-
-/// A question is idle if its expected improvement is less than this part of the standard deviation
-/// of the values: near the best point of a small noise there is always a little to gain, and a
-/// search that takes it stays there.
-const IDLE: f64 = 0.03;
-
-/// The best mean is looked for among so many points with the largest values.
-const BEST: usize = 64;
 
 /// The optimizer of a search.
 type Inner = Optimizer<f64, Vec<f64>>;
@@ -102,10 +92,24 @@ fn settings(space: &Space, seed: u64, known: u32) -> Settings {
     }
 }
 
-/// The optimizer before the first value.
-fn empty(settings: Settings, dim: usize, room: usize) -> Result<Inner, OptimizerError> {
+/// The optimizer before the first value, over the coordinates of a space: those of what is given
+/// are given.
+fn empty(
+    space: &Space,
+    encoding: &Encoding,
+    settings: Settings,
+    room: usize,
+) -> Result<Inner, OptimizerError> {
+    let dim = encoding.dim();
+    let axes = space.axes().iter().enumerate().flat_map(|(place, axis)| {
+        let coordinate = Axis {
+            context: axis.context,
+            ..Axis::real(0.0, 1.0)
+        };
+        std::iter::repeat_n(coordinate, encoding.width(place))
+    });
     Optimizer::new(
-        BoxDomain::new(&vec![(0.0, 1.0); dim])?,
+        Space::new(&axes.collect::<Vec<_>>())?,
         settings,
         room,
         vec![0.0; optimizer::storage_len(dim, room)],
@@ -126,13 +130,6 @@ pub(super) struct Proposal {
     pub(super) numbers: Vec<f64>,
     /// Whether it was chosen with the file.
     pub(super) is_guided: bool,
-}
-
-/// The logarithm of the expected improvement over a mean, where what is believed were so many times
-/// as uncertain.
-fn log_gain(at: &Estimate, wider: f64, incumbent: f64) -> f64 {
-    let std = at.std * wider;
-    log_expected_improvement::value(at.mean, std * std, incumbent)
 }
 
 #[derive(Clone)]
@@ -162,7 +159,7 @@ impl Engine {
     ) -> Result<Self, OptimizerError> {
         let encoding = Encoding::new(&space);
         let settings = settings(&space, seed, known);
-        let optimizer = empty(settings, encoding.dim(), ROOM)?;
+        let optimizer = empty(&space, &encoding, settings, ROOM)?;
         Ok(Engine {
             space,
             encoding,
@@ -186,6 +183,19 @@ impl Engine {
         self.encoding.coordinates(numbers)
     }
 
+    /// Coordinates of many points, row-major.
+    fn units(&self, points: &[Vec<f64>]) -> Vec<f64> {
+        points
+            .iter()
+            .flat_map(|numbers| self.unit(numbers))
+            .collect()
+    }
+
+    /// The optimizer before the first value.
+    fn empty(&self, settings: Settings, room: usize) -> Result<Inner, OptimizerError> {
+        empty(&self.space, &self.encoding, settings, room)
+    }
+
     /// The same optimizer with room for more values, and that room; fits are made again where they
     /// were made.
     fn with_room(&self, more: usize) -> Result<(Inner, usize), OptimizerError> {
@@ -198,7 +208,7 @@ impl Engine {
 
     /// An optimizer with other settings or room that was told the same.
     fn again(&self, settings: Settings, room: usize) -> Result<Inner, OptimizerError> {
-        let mut again = empty(settings, self.encoding.dim(), room)?;
+        let mut again = self.empty(settings, room)?;
         for (numbers, value) in &self.told {
             again.observe(&self.unit(numbers), *value)?;
         }
@@ -250,10 +260,7 @@ impl Engine {
         believer: &mut Inner,
         points: &[Vec<f64>],
     ) -> Result<Vec<Estimate>, OptimizerError> {
-        let units: Vec<f64> = points
-            .iter()
-            .flat_map(|numbers| self.unit(numbers))
-            .collect();
+        let units = self.units(points);
         let mut found = vec![(0.0, 0.0); points.len()];
         believer.predict_all(&units, &mut found)?;
         Ok(found
@@ -354,6 +361,7 @@ impl Engine {
         (pending, failed): (&[Vec<f64>], &[Vec<f64>]),
     ) -> Result<Vec<f64>, SearchError> {
         let number = believer.told();
+        believer.given(&self.given_units(given))?;
         if let Some(list) = &self.candidates {
             return Ok(self.best_among(&mut believer, list)?);
         }
@@ -369,28 +377,33 @@ impl Engine {
             .axes()
             .iter()
             .all(|axis| axis.count().is_none() && !axis.context);
-        let best = if is_box {
+        if is_box {
             let unit = believer.suggest()?;
-            unit.iter()
-                .enumerate()
+            let numbers = unit.iter().enumerate();
+            return Ok(numbers
                 .map(|(axis, u)| self.space.from_unit(axis, *u).unwrap_or(0.0))
-                .collect()
-        } else {
-            let pool = self.pool(number, given);
-            let best = self.best_among(&mut believer, &pool)?;
-            self.refined(best, number, |points| {
-                Ok(self.best_among(&mut believer, points)?)
-            })?
-        };
-        // Not always, so that what is found is made precise, too; by a coin, because what is told
-        // between two questions may be even or odd in number.
-        let coin: f64 = self.stream(number, Purpose::RandomPolicy).unit();
-        let elsewhere = if coin < 0.5 {
-            self.elsewhere(&mut believer, &best, given, (pending, failed))?
-        } else {
-            None
-        };
-        Ok(elsewhere.unwrap_or(best))
+                .collect());
+        }
+        let mut pool = self.pool(number, given);
+        let best = self.best_among(&mut believer, &pool)?;
+        let best = self.refined(best, number, |points| {
+            Ok(self.best_among(&mut believer, points)?)
+        })?;
+        let elsewhere = believer.elsewhere_among(&self.unit(&best), &self.units(&pool))?;
+        Ok(elsewhere.map_or(best, |place| pool.swap_remove(place)))
+    }
+
+    /// The coordinates of the context.
+    fn given_units(&self, given: &[Option<f64>]) -> Vec<f64> {
+        let numbers: Vec<f64> = given.iter().map(|given| given.unwrap_or(0.0)).collect();
+        let axes = self.space.axes().iter().enumerate();
+        let is_given = axes.flat_map(|(place, axis)| {
+            std::iter::repeat_n(axis.context, self.encoding.width(place))
+        });
+        let coordinates = self.unit(&numbers).into_iter().zip(is_given);
+        coordinates
+            .filter_map(|(coordinate, is_given)| is_given.then_some(coordinate))
+            .collect()
     }
 
     /// Points that fill the space, from this one on, with the values that are given.
@@ -400,56 +413,6 @@ impl Engine {
             .collect()
     }
 
-    /// Where to look if the best question is idle ([`IDLE`]): the point of the pool with the
-    /// largest expected improvement where the least known of them is as uncertain as the values
-    /// are apart.
-    fn elsewhere(
-        &self,
-        believer: &mut Inner,
-        best: &[f64],
-        given: &[Option<f64>],
-        (pending, failed): (&[Vec<f64>], &[Vec<f64>]),
-    ) -> Result<Option<Vec<f64>>, OptimizerError> {
-        let apart = self.deviation();
-        let mut told: Vec<&(Vec<f64>, f64)> = self.told.iter().collect();
-        told.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let known: Vec<Vec<f64>> = told
-            .iter()
-            .take(BEST)
-            .map(|(numbers, _)| {
-                let here = numbers.iter().zip(given);
-                here.map(|(number, given)| given.unwrap_or(*number))
-                    .collect()
-            })
-            .collect();
-        let means = self.moments(believer, &known)?.into_iter();
-        let incumbent = means
-            .map(|estimate| estimate.mean)
-            .fold(f64::NEG_INFINITY, f64::max);
-        let promised = self.moments(believer, &[best.to_vec()])?;
-        if !promised
-            .iter()
-            .all(|at| log_gain(at, 1.0, incumbent) < Scalar::ln(IDLE * apart))
-        {
-            return Ok(None);
-        }
-        let pool = self.pool(believer.told(), given);
-        let believed = self.moments(believer, &pool)?;
-        let widest = believed.iter().map(|at| at.std).fold(0.0, f64::max);
-        if widest == 0.0 {
-            return Ok(None);
-        }
-        let wider = apart / widest;
-        let chosen = pool
-            .iter()
-            .zip(&believed)
-            .filter(|(point, _)| self.is_new(point, pending, failed))
-            .max_by(|(_, a), (_, b)| {
-                log_gain(a, wider, incumbent).total_cmp(&log_gain(b, wider, incumbent))
-            });
-        Ok(chosen.map(|(point, _)| point.clone()))
-    }
-
     /// Whether a point is neither told nor under way, and did not fail.
     fn is_new(&self, point: &[f64], pending: &[Vec<f64>], failed: &[Vec<f64>]) -> bool {
         let told = self.told.iter().map(|(told, _)| told);
@@ -457,19 +420,6 @@ impl Engine {
             .chain(pending)
             .chain(failed)
             .any(|known| known == point)
-    }
-
-    /// The standard deviation of the values told.
-    fn deviation(&self) -> f64 {
-        let count = self.told.len() as f64;
-        let mean = self
-            .told
-            .iter()
-            .map(|(_, value)| value / count)
-            .sum::<f64>();
-        let apart = self.told.iter().map(|(_, value)| value - mean);
-        let squares = apart.map(|apart| apart * apart);
-        Scalar::sqrt(squares.sum::<f64>() / count)
     }
 
     /// The best of the candidates that were not asked, or of a pool, which is the same at every
@@ -539,11 +489,7 @@ impl Engine {
         believer: &mut Inner,
         points: &[Vec<f64>],
     ) -> Result<Vec<f64>, OptimizerError> {
-        let units: Vec<f64> = points
-            .iter()
-            .flat_map(|numbers| self.unit(numbers))
-            .collect();
-        let place = believer.suggest_among(&units)?;
+        let place = believer.suggest_among(&self.units(points))?;
         Ok(points.get(place).cloned().unwrap_or_default())
     }
 

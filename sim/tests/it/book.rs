@@ -228,7 +228,7 @@ fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
         best("begun", 10)
     );
     assert!(
-        (best("alone", 30) - promised("# stuck at")).abs() < 0.006,
+        (best("alone", 30) - promised("# ends at")).abs() < 0.006,
         "alone {}",
         best("alone", 30)
     );
