@@ -454,13 +454,41 @@ fn the_lengthscale_is_the_shortest_that_the_landmarks_carry() {
     );
 }
 
+/// Where all candidates can be landmarks every lengthscale keeps everything. The shortest was chosen,
+/// neighbours shared nothing, and ninety sites that agreed made a file that was worth nothing.
+#[test]
+fn neighbours_of_a_small_grid_share_something() {
+    for (dim, side, m) in [
+        (2, 9, 100),
+        (2, 9, 60),
+        (2, 5, 100),
+        (1, 7, 50),
+        (3, 4, 100),
+    ] {
+        let points = grid(dim, side);
+        let count = points.len() / dim;
+        let (lengthscale, pivots, _) = chosen::<f64>(&points, dim, m);
+        let half = count.div_ceil(2);
+        assert!((half..=m.min(count)).contains(&pivots.len()));
+        let left = naive(&points, dim, lengthscale, half, None).0;
+        assert!(
+            left <= 0.05 || lengthscale == 0.5,
+            "{dim}-D, {side}: {left}"
+        );
+        let place = LENGTHSCALES.iter().position(|l| *l == lengthscale).unwrap();
+        let without = naive(&points, dim, LENGTHSCALES[place - 1], half, None).0;
+        assert!(without > 0.05, "{dim}-D, {side}: {without}");
+        // Neighbours of a line, and no choices as far apart as the box is wide.
+        let shared = |distance: f64| (-0.5 * (distance / lengthscale).powi(2)).exp();
+        let apart = 1.0 / (side as f64 - 1.0);
+        assert!(shared(apart) > 0.5 && shared(1.0) < 0.14, "{lengthscale}");
+    }
+}
+
 #[test]
 fn fewer_candidates_than_landmarks_are_all_landmarks_and_nonsense_is_refused() {
     let (lengthscale, pivots, rows) = chosen::<f64>(&[0.0, 0.5, 0.5, 1.0], 1, 20);
-    assert_eq!(
-        (lengthscale, pivots.len(), rows.len()),
-        (LENGTHSCALES[0], 3, 12)
-    );
+    assert_eq!((lengthscale, pivots.len(), rows.len()), (0.5, 3, 12));
     assert_eq!(pivots, [0, 1, 3], "ties go to the lowest index");
     // Nothing in the list is long enough for one landmark in five dimensions: the longest, and its
     // share is told.

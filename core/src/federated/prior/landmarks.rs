@@ -10,8 +10,10 @@
 //! LLᵀ = k(P, P), and column by column the row f of x solves Lf = k(P, x). ∎ So φ is known anywhere
 //! from ℓ and P alone ([`landmark_rows`]), and L is well conditioned.
 //!
-//! **Why half of the candidates**: where M of them are all, any ℓ keeps everything, the shortest one
-//! as well, for which neighbours share nothing.
+//! **Few candidates**: where M of them are all, any ℓ keeps everything, the shortest one as well, for
+//! which neighbours share nothing. Hence the half. Where that is less than M, ℓ is at most ½, for
+//! choices without an order are as far apart as the box is wide: no ℓ says one half of them by the
+//! other.
 //!
 //! **Why a rule**: a kernel chosen from private values would cost a release. Over 150 files the
 //! rule tied with one.
@@ -28,6 +30,10 @@ pub const LENGTHSCALES: [f64; 12] = [
 
 /// The share of the mean variance that the features must keep.
 const KEPT: f64 = 0.95;
+
+/// The longest lengthscale of a file whose candidates may all be landmarks. Choices without an order
+/// are as far apart as the box is wide, so that no lengthscale keeps much of them in half.
+const FEW_MAX: f64 = 0.5;
 
 /// A candidate whose variance the landmarks leave below this is no landmark.
 const RESIDUAL_MIN: f64 = 1e-6;
@@ -94,7 +100,9 @@ pub fn choose_landmarks<T: Scalar>(
         count: 0,
         kept: T::ZERO,
     };
-    for lengthscale in LENGTHSCALES.map(T::from_f64) {
+    let longest = if columns < m { FEW_MAX } else { f64::INFINITY };
+    let lengthscales = LENGTHSCALES.iter().filter(|ell| **ell <= longest);
+    for lengthscale in lengthscales.map(|ell| T::from_f64(*ell)) {
         let pivots = slice::head_mut(pivots, columns);
         let rows = slice::head_mut(rows, candidates * columns);
         chosen = greedy(lengthscale, (points, dim), pivots, rows, residuals)?;
