@@ -132,6 +132,10 @@ fn savings(
             (sums.iter_mut().zip(of.shares())).for_each(|(sum, share)| *sum += share);
         }
     }
+    if files == 0 {
+        println!("{table}: every file says that it is worth nothing");
+        return Ok(());
+    }
     let [below, within, above] = sums.map(|sum| sum / f64::from(files));
     println!(
         "{table}: {files} files; newcomers below, within, above: {below:.2} {within:.2} {above:.2}"

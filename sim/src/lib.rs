@@ -10,6 +10,7 @@
 //! | bring methods | [`Custom`] of a [`Chooser`] and an [`Aggregator`], which see [`Sight`], [`Ground`], [`Message`] |
 //! | join both with a scenario | [`Own`] |
 //! | execute in a folder, and go on after an interruption | [`run_in`], with [`Options`] and [`Progress`] |
+//! | have a folder's files in memory | [`executed`] |
 //! | have the numbers alone | [`Own::results`], [`MethodRun`] |
 //! | be the program | [`main`], [`program`] |
 //!
@@ -32,4 +33,4 @@ pub use sordino_experiment::record::{MethodRun, Record, Summary};
 pub use sordino_experiment::scenario::{Scenario, ScenarioError, Shipped};
 pub use sordino_experiment::world::oracle::{Oracle, Question};
 pub use sordino_experiment::world::{Family, Objective, ObjectiveError};
-pub use sordino_lab::execute::{ExecuteError, run_in};
+pub use sordino_lab::execute::{ExecuteError, executed, run_in};

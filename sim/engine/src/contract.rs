@@ -1,4 +1,4 @@
-//! What every trust model is to the rest of the program, and how it is executed.
+//! What every trust model is to the rest of the program.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -175,7 +175,8 @@ pub trait Model: std::fmt::Debug + Send + Sync {
 
     /// Executes all runs of all methods. What it leaves is for programs: the summary, `rounds.csv`,
     /// `README.md` and the files of its own. It is the same for all [`Options`] but `chain` and
-    /// `share`; without a journal it lacks what a journal keeps, as the ledger is.
+    /// `share`; without a journal it lacks what a journal keeps, such as the
+    /// ledger.
     ///
     /// **Errors**: [`ModelError`]; the first that occurred ends the execution.
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError>;

@@ -1,4 +1,5 @@
-//! Executes one scenario of any trust model in one run folder.
+//! Executes one scenario of any trust model, in one run folder or in memory, and makes what people
+//! see of it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -230,7 +230,7 @@ pub fn clipping(summary: &Statistics) -> Option<Chart> {
 fn protection(method: &MethodStatistics) -> String {
     match (method.guarantee(), method.losses) {
         (guarantee @ Guarantee::NothingReleased, _) => guarantee.name().to_owned(),
-        (Guarantee::Unclaimed, _) => "no guarantee claimed".to_owned(),
+        (guarantee @ Guarantee::Unclaimed, _) => guarantee.name().to_owned(),
         (_, Some([loss, _])) => figure::epsilon(loss.tight),
         _ => figure::UNPROTECTED.to_owned(),
     }
@@ -255,7 +255,7 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     let from = if low > 0.4 * high {
         low - 0.05 * (high - low)
     } else {
-        0.0
+        low.min(0.0)
     };
     let names = methods
         .iter()

@@ -45,18 +45,18 @@ fn recorded(
     options: &Options,
 ) -> Result<Record, ModelError> {
     let summary = summarize(scenario, results).map_err(DriverError::Accountant)?;
-    let mut kept = Vec::new();
+    let mut beside = Vec::new();
     if let Some(journal) = options.journal.as_deref() {
-        kept.push(("ledger.jsonl", ledger::joined(journal, results)?));
+        beside.push(("ledger.jsonl", ledger::joined(journal, results)?));
         if scenario.federation.observations {
             let points =
                 observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
             let names = observations::names(&journal.names()).map_err(DriverError::Folder)?;
-            kept.push((
+            beside.push((
                 "observations.csv",
                 observations::all(results, &points, &names, &scenario.objective),
             ));
-            kept.push((
+            beside.push((
                 "agents.csv",
                 observations::best(results, &points, &names, &scenario.objective),
             ));
@@ -64,12 +64,19 @@ fn recorded(
         if let ObjectiveConfig::Command(config) = &scenario.objective {
             let answers =
                 command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
-            kept.push((command::FILE, answers));
+            beside.push((command::FILE, answers));
         }
     }
     let cautions = [scenario.cautions(), kept::doubts(scenario, options)?].concat();
-    federation::record(scenario, results, &summary, kept, &cautions, options.chain)
-        .map_err(ModelError::failure)
+    federation::record(
+        scenario,
+        results,
+        &summary,
+        beside,
+        &cautions,
+        options.chain,
+    )
+    .map_err(ModelError::failure)
 }
 
 /// Executes every method of every run of a scenario, with what was brought to it.

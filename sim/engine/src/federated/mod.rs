@@ -131,11 +131,11 @@ impl Model for Scenario {
         let mut shorter = self.clone();
         let all = self.federation.methods.len();
         let runs = whole_runs(journal, self.runs, all)?;
-        let parts = journal.finished_jobs()?;
+        let jobs = journal.finished_jobs()?;
         shorter
             .federation
             .methods
-            .retain(|method| runs > 0 || parts.contains(&stored_name(0, method.name())));
+            .retain(|method| runs > 0 || jobs.contains(&stored_name(0, method.name())));
         let said = match runs {
             0 => format!(
                 "{} of {all} methods of one run",

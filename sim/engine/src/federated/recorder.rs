@@ -16,13 +16,13 @@ use super::regret_counts::RegretCounts;
 pub struct Recorder(MethodRun);
 
 impl Recorder {
-    /// What a method begins with: no entry.
-    pub fn begun<T>(method: &MethodContext<T>) -> MethodRun {
-        MethodRun::new(method.method.named(), method.run.index)
+    /// A recorder without an entry.
+    pub fn new<T>(method: &MethodContext<T>) -> Self {
+        Recorder(MethodRun::new(method.method.named(), method.run.index))
     }
 
-    /// A recorder that goes on with this.
-    pub fn new(run: MethodRun) -> Self {
+    /// A recorder that goes on with what it held.
+    pub fn resume(run: MethodRun) -> Self {
         Recorder(run)
     }
 

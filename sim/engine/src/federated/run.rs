@@ -153,22 +153,24 @@ where
 {
     let base = method.base();
     let name = stored_name(base.run.index, base.method.name());
-    let kept = around.journal;
-    let done = kept.map(|journal| journal.finished::<MethodRun>(&name));
+    let journal = around.journal;
+    let done = journal.map(|journal| journal.finished::<MethodRun>(&name));
     if let Some(done) = done.transpose()?.flatten() {
         around.progress.found(done.regret.len() as u64);
         return Ok(done);
     }
-    let saved = kept.map(|journal| journal.latest::<Found<M>>(&name));
-    let (stored, recorder, mut agents) = match saved.transpose()?.flatten() {
-        Some(saved) => (Some(saved.server), saved.recorder, Some(saved.agents)),
-        None => (None, Recorder::begun(base), None),
+    let saved = journal.map(|journal| journal.latest::<Found<M>>(&name));
+    let (stored, mut recorder, mut agents) = match saved.transpose()?.flatten() {
+        Some(saved) => {
+            let recorder = Recorder::resume(saved.recorder);
+            (Some(saved.server), recorder, Some(saved.agents))
+        }
+        None => (None, Recorder::new(base), None),
     };
     let mut collective = build(agents.as_mut())?;
     drop(agents);
-    let path = kept.map(|journal| ledger::path(journal, &name));
+    let path = journal.map(|journal| ledger::path(journal, &name));
     let mut server = method.server(path.as_deref(), stored)?;
-    let mut recorder = Recorder::new(recorder);
     let parameters = base.config.parameters();
     around.progress.found(recorder.read().regret.len() as u64);
     let mut pace = Pace::new(around.interval);
@@ -196,7 +198,7 @@ where
         }
         let stop = around.ends_early();
         let last = round == parameters.rounds;
-        if let Some(journal) = around.journal
+        if let Some(journal) = journal
             && !last
             && (stop || pace.is_due())
         {
@@ -222,7 +224,7 @@ where
         None
     };
     let finished = recorder.close(left);
-    if let Some(journal) = around.journal {
+    if let Some(journal) = journal {
         journal.finish(&name, &finished)?;
     }
     Ok(finished)

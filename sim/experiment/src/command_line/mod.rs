@@ -27,8 +27,8 @@ pub mod print;
 use error::CliError;
 pub use print::{Format, print, print_bytes, print_json};
 
-/// Reads a command line, and sets the width of vectors from the environment: how every program of
-/// this family begins.
+/// Reads a command line, sets the width of vectors from the environment, and says whom failures of
+/// an oracle are told to: how every program of this family begins.
 ///
 /// **Errors**: the exit code of a line that was refused, or that asked for help; what there is to
 /// say is said.

@@ -89,7 +89,7 @@ pub enum Problem {
         settings: Vec<String>,
     },
     /// A key that is set twice.
-    #[error("`{}` is set twice; leave one of them away", Quoted(.key))]
+    #[error("`{}` is set twice, here or by an option of its own; leave one of them out", Quoted(.key))]
     Twice {
         /// Dotted name of the key.
         key: String,

@@ -3,23 +3,7 @@
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::reader::{Problem, ScenarioError, Section};
-
-/// Reads TOML and applies the settings; `read` then takes the keys.
-///
-/// **Errors**: as [`table`], and the problem of `read` with where it comes from.
-pub(super) fn with_root<S>(
-    source: &str,
-    text: &str,
-    settings: &[String],
-    read: impl Fn(Section) -> Result<S, Problem>,
-) -> Result<S, ScenarioError> {
-    let root = table(source, text, settings)?;
-    read(Section::root(root)).map_err(|problem| {
-        let holds = |root| read(Section::root(root)).is_ok();
-        located(source, text, settings, problem, holds)
-    })
-}
+use super::reader::{Problem, ScenarioError};
 
 /// The table of a text after the settings were applied to it.
 ///
@@ -87,7 +71,7 @@ fn blamed(text: &str, settings: &[String], holds: impl Fn(Table) -> bool) -> Vec
 /// use sordino_experiment::scenario::set_once;
 /// let settings = ["runs=2".to_owned(), "runs = 3".to_owned()];
 /// assert!(set_once(&settings[..1]).is_ok());
-/// assert_eq!(set_once(&settings).unwrap_err().to_string(), "--set: `runs` is set twice; leave one of them away");
+/// assert_eq!(set_once(&settings).unwrap_err().to_string(), "--set: `runs` is set twice, here or by an option of its own; leave one of them out");
 /// ```
 pub fn set_once(settings: &[String]) -> Result<(), ScenarioError> {
     let twice = (1..settings.len()).find(|place| {

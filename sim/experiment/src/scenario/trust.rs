@@ -8,7 +8,7 @@
 
 use std::fmt::{self, Debug};
 
-use toml::{Table, Value};
+use toml::Value;
 
 use super::head::Head;
 use super::reader::{Problem, ScenarioError, Section};
@@ -73,16 +73,27 @@ pub fn parse<M: ?Sized>(
     text: &str,
     settings: &[String],
 ) -> Result<Box<M>, ScenarioError> {
+    with_root(source, text, settings, |root| read(models, root))
+}
+
+/// Reads TOML and applies the settings; `read` then takes the keys.
+///
+/// **Errors**: as [`root::table`], and the problem of `read` with where it comes from.
+pub(super) fn with_root<S>(
+    source: &str,
+    text: &str,
+    settings: &[String],
+    read: impl Fn(Section) -> Result<S, Problem>,
+) -> Result<S, ScenarioError> {
     let root = root::table(source, text, settings)?;
-    read(models, root).map_err(|problem| {
-        let holds = |root| read(models, root).is_ok();
+    read(Section::root(root)).map_err(|problem| {
+        let holds = |root| read(Section::root(root)).is_ok();
         root::located(source, text, settings, problem, holds)
     })
 }
 
-/// Reads the table of all keys as the trust model does that it names.
-fn read<M: ?Sized>(models: &[&TrustModel<M>], root: Table) -> Result<Box<M>, Problem> {
-    let root = Section::root(root);
+/// Reads the section of all keys as the trust model does that it names.
+fn read<M: ?Sized>(models: &[&TrustModel<M>], root: Section) -> Result<Box<M>, Problem> {
     let value = root.value("trust");
     let is_meant = |name: &str| value.is_none_or(|value| value.as_str() == Some(name));
     let Some(model) = models.iter().find(|model| is_meant(model.name)) else {

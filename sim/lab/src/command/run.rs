@@ -9,7 +9,7 @@ use clap::Args;
 use sordino_engine::hub::Hub;
 use sordino_engine::{DriverKind, Model, ModelError, Options, Part, federated};
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::command_line::number::{self, whole as whole_number};
+use sordino_experiment::command_line::number::{self, whole};
 use sordino_experiment::command_line::print::warn;
 use sordino_experiment::command_line::{Format, print, print_json};
 use sordino_experiment::progress::log::{self, Log};
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(value_name = "SCENARIO|FILE")]
     scenario: Option<String>,
     /// Seed of everything that is simulated [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = whole_number::<u64>(0, i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, i64::MAX as u64))]
     seed: Option<u64>,
     /// Paired runs [default: the scenario's]
     #[arg(long, value_name = "N", value_parser = number::runs)]
@@ -132,7 +132,7 @@ pub fn execute_on(
     let folder = folder(arguments, &model.head().name)?;
     let path = folder.path().to_owned();
     match execute::begin_in(folder, model, options.data.as_deref())? {
-        Place::Open(open) => whole(open, model, &options, arguments.format),
+        Place::Open(open) => all_of_it(open, model, &options, arguments.format),
         Place::Complete => complete_already(&path, arguments.format),
     }
 }
@@ -154,7 +154,7 @@ fn asked(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
 }
 
 /// All runs of all methods, the folder filled, the table printed.
-fn whole(
+fn all_of_it(
     open: OpenRun,
     model: &dyn Model,
     options: &Options,

@@ -154,7 +154,7 @@ fn cost(method: &MethodStatistics, place: usize) -> String {
                 .map_or("∞".to_owned(), |epsilon| significant_up(epsilon, 3));
         }
         (guarantee @ Guarantee::NothingReleased, _) => guarantee.name(),
-        (Guarantee::Unclaimed, _) => "none claimed",
+        (guarantee @ Guarantee::Unclaimed, _) => guarantee.name(),
         _ => figure::UNPROTECTED,
     };
     if place == 0 {

@@ -296,15 +296,18 @@ fn saves(Quartiles { lower, upper, .. }: Quartiles) -> String {
     let or_more = if upper >= most { " or more" } else { "" };
     let many = if upper == 1 { "" } else { "s" };
     match (lower, upper) {
-        (_, 0) => "saves three in four newcomers nothing, and the others something".into(),
+        (_, 0) => "saves three in four newcomers nothing".into(),
         (lower, upper) if lower == upper => {
             format!("saves half of newcomers {upper}{or_more} evaluation{many}")
         }
         (lower, upper) => {
-            let fewer = if lower == 0 { "none" } else { "fewer" };
-            let more = if upper >= most { "as many" } else { "more" };
+            let few = if lower == 0 {
+                "none".to_owned()
+            } else {
+                format!("{lower} or fewer")
+            };
             format!(
-                "saves half of newcomers {lower} to {upper}{or_more} evaluation{many}, a quarter {fewer} and a quarter {more}"
+                "saves half of newcomers {lower} to {upper} evaluation{many}, a quarter {few} and a quarter {upper} or more"
             )
         }
     }
@@ -348,13 +351,17 @@ mod tests {
             (
                 3,
                 12,
-                "3 to 12 evaluations, a quarter fewer and a quarter more",
+                "3 to 12 evaluations, a quarter 3 or fewer and a quarter 12 or more",
             ),
-            (0, 1, "0 to 1 evaluation, a quarter none and a quarter more"),
+            (
+                0,
+                1,
+                "0 to 1 evaluation, a quarter none and a quarter 1 or more",
+            ),
             (
                 9,
                 21,
-                "9 to 21 or more evaluations, a quarter fewer and a quarter as many",
+                "9 to 21 evaluations, a quarter 9 or fewer and a quarter 21 or more",
             ),
             (4, 4, "4 evaluations"),
             (21, 21, "21 or more evaluations"),
