@@ -5,8 +5,8 @@
 //! and noise follow the data, the last two by maximum a posteriori under priors that grow with the
 //! number of axes. It refits by itself. The next point is where the expected improvement is
 //! largest, or where that promises next to nothing, every second time, elsewhere
-//! ([`Optimizer::suggest`]). The state is the storage and a few words; the same observations give the same
-//! suggestions everywhere, also after a restart ([`Optimizer::resume`]).
+//! ([`Optimizer::suggest`]). The state is the storage and a few words; the same observations give
+//! the same suggestions everywhere, also after a restart ([`Optimizer::resume`]).
 //!
 //! **When it refits**: before a suggestion, once the initial points are told: after every value
 //! until 2D + 16 are told, D axes, then at growing gaps, a quarter of what was told beyond 2D + 8.

@@ -166,8 +166,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// The expected improvement over the best posterior mean at the point that was suggested last,
     /// in the user's unit; where the question was asked elsewhere because this promised next to
-    /// nothing, at the point that it was asked in place of. Nothing since an observation or a fit, for points that fill the box, and
-    /// for candidates of a list.
+    /// nothing, at the point that it was asked in place of. Nothing since an observation or a fit,
+    /// for points that fill the box, and for candidates of a list.
     pub fn expected_gain(&self) -> Option<T> {
         self.gain
     }

@@ -96,7 +96,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// [`Optimizer::suggest`] does the same by itself.
     ///
     /// `pool` are points of the space in the user's units, row-major, that fill it; those that were
-    /// asked are passed over. See [`expected_gain`](Optimizer::expected_gain) for what is promised.
+    /// asked are passed over. It is asked after [`Optimizer::suggest_among`], which makes the fit
+    /// that is due.
     ///
     /// **Errors**: as [`Optimizer::suggest_among`], of `best` as well.
     ///

@@ -75,7 +75,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     /// [`Optimizer::suggest`] by an acquisition of your own: any function of mean, variance and the
-    /// best mean so far, in your unit. It is followed at every question: nothing is asked elsewhere.
+    /// best mean so far, in your unit. It is followed at every question: nothing is asked
+    /// elsewhere.
     ///
     /// **Errors**, **cost**: as [`Optimizer::suggest`].
     ///
@@ -345,8 +346,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(searched.map(|found| found.value))
     }
 
-    /// Notes what the point that a search left promises; whether that is let go, and the search goes
-    /// on elsewhere.
+    /// Notes what the point that a search left promises; whether that is let go, and the search
+    /// goes on elsewhere.
     fn goes_on(
         &mut self,
         suggesting: &mut Suggesting<T>,

@@ -23,7 +23,8 @@ const STUDIES_TIMES_EPSILON: f64 = 30.0;
 /// charged: that it may be worth little, or protect less than its label says. Names of studies are
 /// in it: they are for the publisher alone.
 ///
-/// **Cost**: the rows of all studies are sorted a few times.
+/// **Cost**: the rows of all studies are sorted a few times, and pairs of studies are held against
+/// each other, up to some hundred million rows.
 pub fn doubts(publication: &Publication, studies: &[Study]) -> Vec<String> {
     let found = [
         if_few(studies.len(), publication.epsilon),

@@ -345,8 +345,8 @@ mod tests {
         assert_eq!(needed(&[1.0], &[2.0, 1.5, 1.1, 1.05, 1.0]), 2);
     }
 
-    /// A population that every newcomer shares to the last digit has a range of one number; newcomers
-    /// differ in what is their own.
+    /// A population that every newcomer shares to the last digit has a range of one number;
+    /// newcomers differ in what is their own.
     #[test]
     fn newcomers_differ_by_a_part_of_their_own() {
         let coordinates: Vec<f64> = (0..50).map(|i| f64::from(i) / 49.0).collect();

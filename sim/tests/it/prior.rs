@@ -773,8 +773,16 @@ fn an_export_says_what_its_file_is_worth() {
         );
         assert!(line("data set").contains("test, by the works"));
         // The same into a file, and never in the place of what was paid for.
-        done(&folder, &[&export[..], &["--out", "p.h"]].concat());
+        let into = [&export[..], &["--out", "p.h"]].concat();
+        done(&folder, &into);
         assert_eq!(read(&folder, "p.h"), header);
+        let again = run(&folder, &into);
+        let said = String::from_utf8_lossy(&again.stderr).into_owned();
+        assert!(
+            again.status.code() == Some(2) && said.contains("exists already"),
+            "{said}"
+        );
+        std::fs::remove_file(folder.join("p.h")).unwrap();
         let before = std::fs::read(folder.join("p.safetensors")).unwrap();
         let over = run(
             &folder,

@@ -454,8 +454,9 @@ fn the_lengthscale_is_the_shortest_that_the_landmarks_carry() {
     );
 }
 
-/// Where all candidates can be landmarks every lengthscale keeps everything. The shortest was chosen,
-/// neighbours shared nothing, and ninety sites that agreed made a file that was worth nothing.
+/// Where all candidates can be landmarks every lengthscale keeps everything. The shortest was
+/// chosen, neighbours shared nothing, and ninety sites that agreed made a file that was worth
+/// nothing.
 #[test]
 fn neighbours_of_a_small_grid_share_something() {
     for (dim, side, m) in [
@@ -483,6 +484,18 @@ fn neighbours_of_a_small_grid_share_something() {
         let apart = 1.0 / (side as f64 - 1.0);
         assert!(shared(apart) > 0.5 && shared(1.0) < 0.14, "{lengthscale}");
     }
+    // Four axes of three choices without an order, and room for fifty landmarks of eighty-one: half
+    // of them say little of the other half at ½, and the file is not blind for that.
+    let choices: Vec<f64> = (0..81)
+        .flat_map(|i| {
+            (0..12)
+                .map(move |at| [3, 9, 27, 81].map(|side| i % side / (side / 3))[at / 3] == at % 3)
+        })
+        .map(f64::from)
+        .collect();
+    let (lengthscale, pivots, _) = chosen::<f64>(&choices, 12, 50);
+    let left = naive(&choices, 12, lengthscale, 50, Some(&pivots)).0;
+    assert!(lengthscale > 0.5 && left <= 0.05, "{lengthscale}: {left}");
 }
 
 #[test]

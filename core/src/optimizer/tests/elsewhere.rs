@@ -148,8 +148,8 @@ fn slices_ask_elsewhere_the_same_bits() {
     slices_agree::<f32>(line, two_hills, 48);
 }
 
-/// What is resumed from a log, also of an optimizer in the middle of a question, and what was copied
-/// there, asks the same.
+/// What is resumed from a log, also of an optimizer in the middle of a question, and what was
+/// copied there, asks the same.
 fn resumes_elsewhere<T: Scalar>() {
     let mut optimizer = new::<T>(wide(), 5);
     let mut log: Vec<LogEntry<T>> = Vec::new();

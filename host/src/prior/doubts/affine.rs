@@ -117,8 +117,7 @@ fn is_image(pairs: &[(f64, f64)], bits: f64) -> bool {
     count >= SHARED_MIN && (count - 2) as f64 * each >= bits
 }
 
-/// Pairs of studies that are one study in two units, the later one first, with the points they
-/// share.
+/// Studies that are an earlier one in another unit, with the first such and the points they share.
 ///
 /// **Not found**: values that were rounded to fewer than six digits; tables of few values; in very
 /// large tables, studies far from each other.
@@ -137,15 +136,17 @@ fn images(studies: &[Study]) -> Vec<(usize, usize, usize)> {
         {
             let pairs = shared(study, other);
             if is_image(&pairs, bits) {
+                // Whose else it is one of follows, and all pairs may be very many.
                 found.push((place, before, pairs.len()));
+                break;
             }
         }
     }
     found
 }
 
-/// Says which studies are another one in other units: one contributor under two names counts as two,
-/// and each protects only itself.
+/// Says which studies are another one in other units: one contributor under two names counts as
+/// two, and each protects only itself.
 ///
 /// **Cost**: all pairs of studies are held against each other, up to some hundred million rows.
 pub(super) fn if_image(studies: &[Study]) -> Option<String> {

@@ -102,7 +102,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses to take the place of the file that is exported, which somebody paid for.
+/// Refuses to take the place of another file: of one that somebody paid for, say.
 fn check_out(of: &str, out: Option<&Path>) -> Result<(), CliError> {
     let Some(out) = out else {
         return Ok(());
@@ -110,6 +110,10 @@ fn check_out(of: &str, out: Option<&Path>) -> Result<(), CliError> {
     match (Path::new(of).canonicalize(), out.canonicalize()) {
         (Ok(of), Ok(place)) if of == place => Err(CliError::input(format!(
             "--out {}: the prior file itself; admissible: another name",
+            out.display()
+        ))),
+        (_, Ok(_)) => Err(CliError::input(format!(
+            "--out {}: exists already, and nothing is overwritten; remove it, or name another file",
             out.display()
         ))),
         _ => Ok(()),

@@ -65,9 +65,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
     let mut places = std::collections::HashMap::new();
     for record in reader.records() {
         let record = record.map_err(|error| refused(path, &format!(": {error}")))?;
-        let line = record
-            .position()
-            .map_or(0, |place| line_at(&bytes, place.byte()));
+        let begin = record.position().map_or(0, csv::Position::byte);
         let field = |column: usize| record.get(column).unwrap_or_default();
         // As spreadsheets write rows that were emptied.
         if record.iter().all(str::is_empty) {
@@ -81,11 +79,13 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
             let pairs = space.parameters().iter().zip(&of_parameters);
             let hint = pairs.filter_map(|(parameter, column)| narrowed(parameter, field(*column)));
             let hint: String = hint.take(1).collect();
+            let line = line_at(&bytes, begin);
             refused(path, &format!(":{line}: {error}{hint}"))
         })?;
         let value = measured(field(of_value)).ok_or_else(|| {
             let found = field(of_value);
             let without = without(&bytes, of_value);
+            let line = line_at(&bytes, begin);
             let what = format!(
                 ":{line}: `value` is {found:?}; admissible: a finite number; leave the rows of failed evaluations out ({without} without a \
                  value)"
@@ -94,6 +94,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         })?;
         let name = field(of_study);
         if name.is_empty() {
+            let line = line_at(&bytes, begin);
             let what = format!(":{line}: `study` is empty; admissible: the name of a study");
             return Err(refused(path, &what));
         }
