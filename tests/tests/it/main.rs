@@ -14,6 +14,7 @@ mod firmware;
 mod front_door;
 mod fts_server;
 mod fuzz;
+mod landmarks;
 mod local;
 mod mechanisms;
 mod output;

@@ -30,21 +30,24 @@ fn means(studies: &[Study]) -> Vec<Means> {
     let mut points: Vec<&[f64]> = rows.map(|(point, _)| &point[..]).collect();
     points.sort_by(|a, b| by_point(a, b));
     points.dedup();
-    let mean = |study: &Study| {
-        let numbered = study.values.iter().filter_map(|(point, value)| {
-            let number = points.binary_search_by(|other| by_point(other, point));
-            number.ok().map(|number| (number, *value))
-        });
-        let mut numbered: Vec<(usize, f64)> = numbered.collect();
-        numbered.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let groups = numbered.chunk_by(|a, b| a.0 == b.0);
-        let means = groups.map(|group| {
-            let sum: f64 = group.iter().map(|(_, value)| value).sum();
-            (group[0].0, sum / group.len() as f64)
-        });
-        means.collect()
-    };
-    studies.iter().map(mean).collect()
+    let means = studies.iter().map(|study| means_at(&points, study));
+    means.collect()
+}
+
+/// The means of a study, by the numbers of its points.
+fn means_at(points: &[&[f64]], study: &Study) -> Means {
+    let numbered = study.values.iter().filter_map(|(point, value)| {
+        let number = points.binary_search_by(|other| by_point(other, point));
+        number.ok().map(|number| (number, *value))
+    });
+    let mut numbered: Vec<(usize, f64)> = numbered.collect();
+    numbered.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let groups = numbered.chunk_by(|a, b| a.0 == b.0);
+    let means = groups.map(|group| {
+        let sum: f64 = group.iter().map(|(_, value)| value).sum();
+        (group[0].0, sum / group.len() as f64)
+    });
+    means.collect()
 }
 
 /// Values of both at the points that they share.
@@ -93,11 +96,8 @@ fn is_image(pairs: &[(f64, f64)], bits: f64) -> bool {
     if pairs.len() < SHARED_MIN || pairs.iter().all(|(x, y)| x == y) {
         return false;
     }
-    let by_first = |a: &&(f64, f64), b: &&(f64, f64)| a.0.total_cmp(&b.0);
-    let ends = pairs
-        .iter()
-        .min_by(by_first)
-        .zip(pairs.iter().max_by(by_first));
+    let least = pairs.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    let ends = least.zip(pairs.iter().max_by(|a, b| a.0.total_cmp(&b.0)));
     let Some(((low, at_low), (high, at_high))) = ends else {
         return false;
     };
@@ -105,11 +105,11 @@ fn is_image(pairs: &[(f64, f64)], bits: f64) -> bool {
     if !(range > 0.0 && high > low) {
         return false;
     }
-    let is_near = |(x, y): &(f64, f64)| {
-        let expected = at_low + (at_high - at_low) * ((x - low) / (high - low));
-        (y - expected).abs() <= ROUNDING * range
-    };
-    if !pairs.iter().all(is_near) {
+    let slope = (at_high - at_low) / (high - low);
+    let mut off = pairs
+        .iter()
+        .map(|(x, y)| (y - at_low - slope * (x - low)).abs());
+    if !off.all(|off| off <= ROUNDING * range) {
         return false;
     }
     // Two points have an image always; the others agree by accident in few bits.

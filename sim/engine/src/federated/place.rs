@@ -51,9 +51,9 @@ impl<'p> Place<'p> {
 
 /// The collective of a place.
 pub enum Held<'p, C: Travels> {
-    /// In this thread.
+    /// All of them in this thread.
     Here(Lockstep<C>),
-    /// On a pool.
+    /// In shards on a pool.
     Pool(Pooled<'p, C>),
     /// In other processes.
     Elsewhere(Remote<'p, C>),

@@ -19,9 +19,9 @@ use super::objective::{AGENTS_MAX, ObjectiveConfig};
 use super::own::{OwnKeys, OwnMethod, declared};
 use super::prior::{CAMPAIGN_RELEASES, PriorConfig, PriorPlan};
 use super::reader::{Problem, ScenarioError, Section};
+use super::root::with_root;
 use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
-use super::trust::with_root;
 use crate::text::significant;
 
 /// A δ above this is reported with a caution whatever the number of agents, and one that is above

@@ -3,7 +3,24 @@
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::reader::{Problem, ScenarioError};
+use super::reader::{Problem, ScenarioError, Section};
+
+/// Reads TOML and applies the settings; `read` then takes the keys.
+///
+/// **Errors**: as [`table`], and the problem of `read` with where it comes from.
+pub(super) fn with_root<S>(
+    source: &str,
+    text: &str,
+    settings: &[String],
+    read: impl Fn(Section) -> Result<S, Problem>,
+) -> Result<S, ScenarioError> {
+    let root = table(source, text, settings)?;
+    read(Section::root(root)).map_err(|problem| {
+        located(source, text, settings, problem, |root| {
+            read(Section::root(root)).is_ok()
+        })
+    })
+}
 
 /// The table of a text after the settings were applied to it.
 ///
@@ -29,15 +46,15 @@ pub fn table(source: &str, text: &str, settings: &[String]) -> Result<Table, Sce
 
 /// A problem, with the line or the settings that it comes from; `holds` tells whether another table
 /// would have none.
-pub(super) fn located(
+fn located(
     source: &str,
     text: &str,
     settings: &[String],
     problem: Problem,
     holds: impl Fn(Table) -> bool,
 ) -> ScenarioError {
-    let is_set = |key: &str| settings.iter().any(|setting| name_of(setting) == key);
-    if problem.key().is_some_and(is_set) {
+    let mut names = settings.iter().map(|setting| name_of(setting));
+    if names.any(|name| problem.key() == Some(name)) {
         return ScenarioError::at("--set", None, problem);
     }
     let line = problem.key().and_then(|key| line_of(text, key));

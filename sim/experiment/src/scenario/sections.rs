@@ -75,7 +75,7 @@ macro_rules! sections {
                 text: &str,
                 settings: &[String],
             ) -> Result<Self, $crate::scenario::ScenarioError> {
-                $crate::scenario::trust::with_root(source, text, settings, Self::read)
+                $crate::scenario::root::with_root(source, text, settings, Self::read)
             }
 
             /// The scenario with every default written out: TOML that reads back as the same

@@ -12,7 +12,7 @@ use toml::Value;
 
 use super::head::Head;
 use super::reader::{Problem, ScenarioError, Section};
-use super::root;
+use super::root::with_root;
 use super::sections::SectionTables;
 
 /// A trust model; `M` is the type that its scenarios are read as.
@@ -74,22 +74,6 @@ pub fn parse<M: ?Sized>(
     settings: &[String],
 ) -> Result<Box<M>, ScenarioError> {
     with_root(source, text, settings, |root| read(models, root))
-}
-
-/// Reads TOML and applies the settings; `read` then takes the keys.
-///
-/// **Errors**: as [`root::table`], and the problem of `read` with where it comes from.
-pub(super) fn with_root<S>(
-    source: &str,
-    text: &str,
-    settings: &[String],
-    read: impl Fn(Section) -> Result<S, Problem>,
-) -> Result<S, ScenarioError> {
-    let root = root::table(source, text, settings)?;
-    read(Section::root(root)).map_err(|problem| {
-        let holds = |root| read(Section::root(root)).is_ok();
-        root::located(source, text, settings, problem, holds)
-    })
 }
 
 /// Reads the section of all keys as the trust model does that it names.
