@@ -208,7 +208,11 @@ impl Federation {
             "privacy.max_epsilon=100".into(),
             "privacy.delta=0.00001".into(),
         ] {
-            arguments.extend(["--set".into(), setting]);
+            // A key is set once: what is asked for takes the place of what is usual here.
+            let key = setting.split_inclusive('=').next().unwrap_or_default();
+            if !more.iter().any(|asked| asked.starts_with(key)) {
+                arguments.extend(["--set".into(), setting]);
+            }
         }
         arguments.extend(["--ask-again".into(), "200ms".into()]);
         if !more.contains(&"--delay") {
