@@ -8,8 +8,8 @@ fn table() -> Parties {
     rough_table(0.0)
 }
 
-/// The same with a part of every setting that all parties share: by its sides alone nobody finds the
-/// best setting at once.
+/// The same with a part of every setting that all parties share: by its sides alone nobody finds
+/// the best setting at once.
 fn rough_table(rough: f64) -> Parties {
     let axis = |at: usize| (at / 7, at % 7);
     let settings: String = (0..49)
