@@ -1,7 +1,6 @@
 //! Studies that are one study in two units.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use super::super::publish::Study;
 use crate::text::first_three;
@@ -159,12 +158,11 @@ pub(super) fn if_image(studies: &[Study]) -> Option<String> {
         })
         .collect();
     let shown: Vec<&str> = told.iter().map(String::as_str).collect();
-    let later: HashSet<usize> = images.iter().map(|(study, ..)| *study).collect();
     (!images.is_empty()).then(|| {
         format!(
             "{} of {} studies are another one in other units, value by value at all settings that both have: {}; if both are one \
              contributor's, keep one of them, for the file protects it less than its label says",
-            later.len(),
+            images.len(),
             studies.len(),
             first_three(&shown, ", ")
         )

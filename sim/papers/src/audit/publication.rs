@@ -39,8 +39,8 @@ use super::play::{Play, Size};
 const AUDITED: usize = 1;
 const CONTRIBUTORS: usize = 3;
 /// Settings that the audited contributor evaluated, and the values it saw. Two values of one
-/// setting contradict each other just so far that the innovation is a little longer than the clip
-/// radius.
+/// setting contradict each other just so far that the vector is as long as the clip admits, which a
+/// test measures.
 const WORST: [(f64, f64); 4] = [(1.0, 1.58), (1.0, -1.58), (0.0, 1.0), (2.0, -1.0)];
 /// Name of the invented data.
 const DATA: &str = "audit";
