@@ -273,6 +273,23 @@ pub fn count_tests(output: &str) -> String {
     }
 }
 
+/// The tests that failed, each with what it said where it panicked, from the output of `cargo test`:
+/// one line, because of a long run often the last lines alone are left.
+pub fn failed_tests(output: &str) -> String {
+    let failed = output.lines().filter_map(|line| {
+        let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+        let said = output.split_once(&format!("---- {name} stdout ----\n"));
+        let said = said.map_or("", |(_, said)| said);
+        let said = said
+            .lines()
+            .skip_while(|line| !line.contains("panicked at"));
+        let said: Vec<&str> = said.take(2).map(str::trim).collect();
+        let short: String = said.join(" ").chars().take(400).collect();
+        Some(format!("{name}: {short}"))
+    });
+    failed.collect::<Vec<String>>().join("; ")
+}
+
 fn describe(command: &Command) -> String {
     let mut words = Vec::new();
     for (key, value) in command.get_envs() {
@@ -308,6 +325,17 @@ mod tests {
     fn counts_the_tests_of_several_binaries() {
         let output = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured\nx\ntest result: ok. 3 passed; 0 failed; 0 ignored;\n";
         assert_eq!(count_tests(output), "15 tests, 1 ignored");
+    }
+
+    #[test]
+    fn names_the_tests_that_failed() {
+        let output = "test a::b ... FAILED\ntest c ... ok\n\nfailures:\n\n---- a::b stdout ----\n\n\
+                      thread 'a::b' (7) panicked at x.rs:1:2:\nassertion failed: no\nnote: run\n";
+        assert_eq!(
+            failed_tests(output),
+            "a::b: thread 'a::b' (7) panicked at x.rs:1:2: assertion failed: no"
+        );
+        assert_eq!(failed_tests("test c ... ok\n"), "");
     }
 
     /// A doctest looped for an hour: cargo was stopped, and what cargo had started was not.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::process::{self, Report, cargo, count_tests};
+use crate::process::{self, Report, cargo, count_tests, failed_tests};
 use crate::{
     c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template,
     tools, web,
@@ -47,7 +47,9 @@ fn tests(report: &mut Report, name: &str, threads: usize, words: &[&str]) {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             command.env(TEST_THREADS, (threads * processors).to_string());
         }
-        process::run(&mut command).map(|output| count_tests(&output))
+        let (output, ended) = process::run_keeping(&mut command);
+        ended.map_err(|error| format!("{error}; {}", failed_tests(&output)))?;
+        Ok(count_tests(&output))
     });
     report.step(&format!("{name}: doctests"), || {
         process::run_within(DOCTESTS, &all("--doc")).map(|output| count_tests(&output))
