@@ -255,17 +255,22 @@ fn tests_before(line: &str, word: &str) -> u32 {
         .unwrap_or(0)
 }
 
-/// Sums the `test result:` lines of `cargo test`.
+/// The sum of the numbers before a word in the `test result:` lines of `cargo test`.
+fn summed(output: &str, word: &str) -> u32 {
+    let lines = output.lines();
+    let results = lines.filter(|line| line.starts_with("test result:"));
+    results.map(|line| tests_before(line, word)).sum()
+}
+
+/// How many tests of `cargo test` passed.
+pub fn passed_tests(output: &str) -> u32 {
+    summed(output, "passed")
+}
+
+/// How many tests of `cargo test` passed and were ignored, in words.
 pub fn count_tests(output: &str) -> String {
-    let mut passed = 0;
-    let mut ignored = 0;
-    for line in output
-        .lines()
-        .filter(|line| line.starts_with("test result:"))
-    {
-        passed += tests_before(line, "passed");
-        ignored += tests_before(line, "ignored");
-    }
+    let passed = passed_tests(output);
+    let ignored = summed(output, "ignored");
     if ignored == 0 {
         format!("{passed} tests")
     } else {
@@ -273,21 +278,38 @@ pub fn count_tests(output: &str) -> String {
     }
 }
 
-/// The tests that failed, each with what it said where it panicked, from the output of `cargo test`:
-/// one line, because of a long run often the last lines alone are left.
-pub fn failed_tests(output: &str) -> String {
+/// A test that failed.
+#[derive(Debug, PartialEq)]
+pub struct FailedTest<'a> {
+    /// Its name, with its modules.
+    pub name: &'a str,
+    /// The beginning of what it said where it panicked, in one line.
+    pub said: String,
+}
+
+/// The tests that failed, from the output of `cargo test`.
+pub fn failed_tests(output: &str) -> Vec<FailedTest<'_>> {
     let failed = output.lines().filter_map(|line| {
         let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-        let said = output.split_once(&format!("---- {name} stdout ----\n"));
-        let said = said.map_or("", |(_, said)| said);
-        let said = said
-            .lines()
-            .skip_while(|line| !line.contains("panicked at"));
-        let said: Vec<&str> = said.take(2).map(str::trim).collect();
-        let short: String = said.join(" ").chars().take(400).collect();
-        Some(format!("{name}: {short}"))
+        let all = output.split_once(&format!("---- {name} stdout ----\n"));
+        let said = all.map_or("", |(_, said)| said).lines();
+        let said = said.skip_while(|line| !line.contains("panicked at"));
+        let said: Vec<&str> = said.take(3).map(str::trim).collect();
+        Some(FailedTest {
+            name,
+            said: said.join(" ").chars().take(400).collect(),
+        })
     });
-    failed.collect::<Vec<String>>().join("; ")
+    failed.collect()
+}
+
+/// Names of tests and what they said, for the table: of a long run often its last lines alone are
+/// left.
+pub fn told(failed: &[FailedTest<'_>]) -> String {
+    let each = failed
+        .iter()
+        .map(|test| format!("{}: {}", test.name, test.said));
+    each.collect::<Vec<String>>().join("; ")
 }
 
 fn describe(command: &Command) -> String {
@@ -332,10 +354,10 @@ mod tests {
         let output = "test a::b ... FAILED\ntest c ... ok\n\nfailures:\n\n---- a::b stdout ----\n\n\
                       thread 'a::b' (7) panicked at x.rs:1:2:\nassertion failed: no\nnote: run\n";
         assert_eq!(
-            failed_tests(output),
-            "a::b: thread 'a::b' (7) panicked at x.rs:1:2: assertion failed: no"
+            told(&failed_tests(output)),
+            "a::b: thread 'a::b' (7) panicked at x.rs:1:2: assertion failed: no note: run"
         );
-        assert_eq!(failed_tests("test c ... ok\n"), "");
+        assert_eq!(failed_tests("test c ... ok\n"), []);
     }
 
     /// A doctest looped for an hour: cargo was stopped, and what cargo had started was not.

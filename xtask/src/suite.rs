@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::process::{self, Report, cargo, count_tests, failed_tests};
+use crate::process::{self, Report, cargo, count_tests, failed_tests, passed_tests, told};
 use crate::{
     c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template,
     tools, web,
@@ -37,8 +37,12 @@ const DOCTESTS: Duration = Duration::from_secs(1200);
 /// How many tests of one program run at a time, for cargo's harness.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
+/// So many tests may fail beside others if each of them passes alone. More are no accident.
+const ALONE: usize = 3;
+
 /// Unit and integration tests, `threads` of them for each processor at a time, then the doctests of
-/// the same packages as a step of their own. Many tests wait for programs and clocks.
+/// the same packages as a step of their own. Many tests wait for programs and clocks, so up to
+/// [`ALONE`] that fail are run once more, one at a time; the table names them, and what they said.
 fn tests(report: &mut Report, name: &str, threads: usize, words: &[&str]) {
     let all = |kind: &str| cargo(&[&["test", "--no-fail-fast", kind], words].concat());
     report.step(name, || {
@@ -48,8 +52,30 @@ fn tests(report: &mut Report, name: &str, threads: usize, words: &[&str]) {
             command.env(TEST_THREADS, (threads * processors).to_string());
         }
         let (output, ended) = process::run_keeping(&mut command);
-        ended.map_err(|error| format!("{error}; {}", failed_tests(&output)))?;
-        Ok(count_tests(&output))
+        let Err(error) = ended else {
+            return Ok(count_tests(&output));
+        };
+        let failed = failed_tests(&output);
+        let refused = format!("{error}; {}", told(&failed));
+        if failed.is_empty() || failed.len() > ALONE {
+            return Err(refused);
+        }
+        let names: Vec<&str> = failed.iter().map(|test| test.name).collect();
+        let mut alone = all("--tests");
+        alone.args([&["--", "--exact", "--test-threads=1"], names.as_slice()].concat());
+        let again = process::run(&mut alone);
+        let again = again.map_err(|_| format!("{refused}; alone it fails as well"))?;
+        // A name that is of no test passes too; a program that aborted has no result.
+        let programs = |output: &str| output.matches("\ntest result:").count();
+        if passed_tests(&again) < names.len() as u32 || programs(&again) != programs(&output) {
+            return Err(refused);
+        }
+        let count = count_tests(&output);
+        Ok(format!(
+            "{count}; of these {} PASSED ONLY ALONE, ON A SECOND TRY: {}",
+            names.len(),
+            told(&failed)
+        ))
     });
     report.step(&format!("{name}: doctests"), || {
         process::run_within(DOCTESTS, &all("--doc")).map(|output| count_tests(&output))
