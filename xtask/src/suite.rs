@@ -55,31 +55,42 @@ fn tests(report: &mut Report, name: &str, threads: usize, words: &[&str]) {
         let Err(error) = ended else {
             return Ok(count_tests(&output));
         };
-        let failed = failed_tests(&output);
-        let refused = format!("{error}; {}", told(&failed));
-        if failed.is_empty() || failed.len() > ALONE {
-            return Err(refused);
-        }
-        let names: Vec<&str> = failed.iter().map(|test| test.name).collect();
-        let mut alone = all("--tests");
-        alone.args([&["--", "--exact", "--test-threads=1"], names.as_slice()].concat());
-        let again = process::run(&mut alone);
-        let again = again.map_err(|_| format!("{refused}; alone it fails as well"))?;
-        // A name that is of no test passes too; a program that aborted has no result.
-        let programs = |output: &str| output.matches("\ntest result:").count();
-        if passed_tests(&again) < names.len() as u32 || programs(&again) != programs(&output) {
-            return Err(refused);
-        }
-        let count = count_tests(&output);
-        Ok(format!(
-            "{count}; of these {} PASSED ONLY ALONE, ON A SECOND TRY: {}",
-            names.len(),
-            told(&failed)
-        ))
+        forgiven(&output, &error, |names| {
+            let mut alone = all("--tests");
+            alone.args([&["--", "--exact", "--test-threads=1"], names].concat());
+            process::run(&mut alone)
+        })
     });
     report.step(&format!("{name}: doctests"), || {
         process::run_within(DOCTESTS, &all("--doc")).map(|output| count_tests(&output))
     });
+}
+
+/// What a table says of tests that failed with this output: `again` runs those of these names one at
+/// a time, and has what that printed.
+fn forgiven(
+    output: &str,
+    error: &str,
+    again: impl FnOnce(&[&str]) -> Result<String, String>,
+) -> Result<String, String> {
+    let failed = failed_tests(output);
+    let refused = format!("{error}; {}", told(&failed));
+    if failed.is_empty() || failed.len() > ALONE {
+        return Err(refused);
+    }
+    let names: Vec<&str> = failed.iter().map(|test| test.name).collect();
+    let again = again(&names).map_err(|_| format!("{refused}; alone it fails as well"))?;
+    // A name that is of no test passes too; a program that aborted has no result.
+    let programs = |output: &str| output.matches("test result:").count();
+    if passed_tests(&again) < names.len() as u32 || programs(&again) != programs(output) {
+        return Err(refused);
+    }
+    Ok(format!(
+        "{}; of these {} PASSED ONLY ALONE, ON A SECOND TRY: {}",
+        count_tests(output),
+        names.len(),
+        told(&failed)
+    ))
 }
 
 /// Runs all steps.
@@ -303,4 +314,34 @@ pub fn documentation() -> Result<String, String> {
     // The simulator switches on core's feature `alloc`; alone, core has its default features.
     pages(&["-p", "sordino-core"])?;
     pages(&packages).map(|_| String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_tests_that_fail_are_forgiven_if_they_pass_alone() {
+        let ended = |passed: u32| format!("test result: ok. {passed} passed; 0 failed\n");
+        let output = format!("test a ... FAILED\n{}{}", ended(7), ended(1));
+        let alone = ended(1) + &ended(0);
+        let said = forgiven(&output, "exit status: 101", |names| {
+            assert_eq!(names, ["a"]);
+            Ok(alone.clone())
+        });
+        assert!(said.is_ok_and(|said| said.contains("ONLY ALONE") && said.contains("a:")));
+        // It fails again, it was not run, a program aborted, too many failed, none is named.
+        let refused = |output: &str, again: Result<String, String>| {
+            forgiven(output, "exit status: 101", |_| again).is_err()
+        };
+        assert!(refused(&output, Err("exit status: 101".into())));
+        assert!(refused(&output, Ok(ended(0) + &ended(0))));
+        assert!(refused(
+            "test a ... FAILED\ntest result: FAILED.\n",
+            Ok(alone.clone())
+        ));
+        let many = "test a ... FAILED\n".repeat(ALONE + 1) + &ended(7) + &ended(1);
+        assert!(refused(&many, Ok(ended(9) + &ended(0))));
+        assert!(refused(&(ended(7) + &ended(1)), Ok(alone)));
+    }
 }
