@@ -14,7 +14,7 @@ use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_engine::federated::lockstep;
+use sordino_engine::federated::driver;
 use sordino_experiment::scenario::{Scenario, Shipped, method};
 use sordino_experiment::world;
 
@@ -85,7 +85,7 @@ fn measure(scenario: &Scenario) -> Result<[Duration; PARTS.len() + 1], Box<dyn s
     let method = Arc::new(MethodContext::new(scenario, method::DP_FTS_DE, run, None)?);
     times[1] = now() - start;
     let start = now();
-    lockstep::run_method(&method, &())?;
+    driver::run_method(&method, &())?;
     times[PARTS.len()] = now() - start;
     for agent in 0..method.config.parameters().agents {
         one_agent(&method, agent, &mut times)?;

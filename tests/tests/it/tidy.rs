@@ -314,7 +314,7 @@ fn results_do_not_depend_on_clocks_or_hash_order() {
     );
     assert_eq!(
         check_deterministic(
-            "sim/engine/src/federated/tokio.rs",
+            "sim/engine/src/federated/driver.rs",
             "let now = std::time::Instant::now();\n"
         )
         .len(),

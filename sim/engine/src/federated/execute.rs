@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use futures_util::stream::{self, StreamExt};
 use rayon::ThreadPool;
 use sordino_core::math::Scalar;
 use sordino_experiment::metrics::summarize;
@@ -16,14 +17,13 @@ use super::super::contract::{DriverKind, ModelError, Options};
 use super::super::jobs::{FirstFailure, first_error_or_all};
 use super::brought::Brought;
 use super::context::RunContext;
+use super::driver::Driver;
 use super::error::DriverError;
 use super::job::{Job, run_seed};
 use super::kept;
 use super::ledger;
-use super::place::Place;
 use super::remote::may_travel;
 use super::run::Surroundings;
-use super::together;
 
 /// Executes every method of every run, and says what the results leave for programs.
 ///
@@ -150,8 +150,8 @@ fn all<T: Scalar>(
         .build()
         .map_err(DriverError::Runtime)?;
     let results = match (options.hub.as_deref(), options.driver) {
-        (Some(hub), _) => control.block_on(execution.one_by_one(Place::Elsewhere(hub))),
-        (None, DriverKind::Lockstep) => control.block_on(execution.one_by_one(Place::Here)),
+        (Some(hub), _) => control.block_on(execution.one_by_one(Driver::Hub(hub))),
+        (None, DriverKind::Lockstep) => control.block_on(execution.one_by_one(Driver::Lockstep)),
         (None, DriverKind::Tokio) => {
             let pool = &*options.pool()?;
             control.block_on(execution.side_by_side(pool))
@@ -163,6 +163,17 @@ fn all<T: Scalar>(
     } else {
         Err(DriverError::PartDone)
     }
+}
+
+/// What these futures come to, in their order: at most `limit` of them run at a time.
+async fn at_most<F: Future>(limit: usize, futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let numbered = futures
+        .enumerate()
+        .map(|(place, future)| async move { (place, future.await) });
+    let all = stream::iter(numbered).buffer_unordered(limit.max(1));
+    let mut results: Vec<(usize, F::Output)> = all.collect().await;
+    results.sort_unstable_by_key(|(place, _)| *place);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// True if an execution was ended on request, or because another has failed.
@@ -211,12 +222,12 @@ impl<T: Scalar> Execution<'_, T> {
     /// All methods of all runs, each after the other.
     ///
     /// **Errors**: the first.
-    async fn one_by_one(&self, place: Place<'_>) -> Result<Vec<MethodRun>, DriverError> {
+    async fn one_by_one(&self, driver: Driver<'_>) -> Result<Vec<MethodRun>, DriverError> {
         let mut results = Vec::new();
         for run in self.runs() {
             let shared = self.run(run)?;
             for method in self.methods(run) {
-                let ended = self.job.method(method, &shared, place, self.around);
+                let ended = self.job.method(method, &shared, driver, self.around);
                 results.push(ended.await?);
             }
         }
@@ -227,15 +238,15 @@ impl<T: Scalar> Execution<'_, T> {
     ///
     /// **Errors**: the first in the order of the jobs.
     async fn side_by_side(&self, pool: &ThreadPool) -> Result<Vec<MethodRun>, DriverError> {
-        let here = Place::Pool(pool, self.shards(pool.current_num_threads()));
-        let at_most = pool.current_num_threads() + 1;
+        let driver = Driver::Pool(pool, self.shards(pool.current_num_threads()));
+        let limit = pool.current_num_threads() + 1;
         let failure = FirstFailure::default();
         let runs = self
             .runs()
-            .map(|run| self.methods_of(run, here, at_most, &failure));
+            .map(|run| self.methods_of(run, driver, limit, &failure));
         // Two runs at a time hide the end of one behind the beginning of the next; more would only
         // hold memory.
-        let results = together::at_most(2, runs).await;
+        let results = at_most(2, runs).await;
         let results = first_error_or_all(results, is_interruption)?;
         Ok(results.into_iter().flatten().collect())
     }
@@ -257,8 +268,8 @@ impl<T: Scalar> Execution<'_, T> {
     async fn methods_of(
         &self,
         run: u32,
-        here: Place<'_>,
-        at_most: usize,
+        driver: Driver<'_>,
+        limit: usize,
         failure: &FirstFailure,
     ) -> Result<Vec<MethodRun>, DriverError> {
         let first = self.first_job(run);
@@ -273,10 +284,10 @@ impl<T: Scalar> Execution<'_, T> {
             if around.ends_early() {
                 return Err(DriverError::Interrupted);
             }
-            let ended = self.job.method(method, shared, here, around).await;
+            let ended = self.job.method(method, shared, driver, around).await;
             ended.inspect_err(|_| failure.fail(place))
         });
-        first_error_or_all(together::at_most(at_most, jobs).await, is_interruption)
+        first_error_or_all(at_most(limit, jobs).await, is_interruption)
     }
 
     /// The surroundings of the job at this place among others that may fail.

@@ -1,5 +1,5 @@
-//! What all runs and methods of an execution share, and one method of one run, wherever its agents
-//! are held.
+//! What all runs and methods of an execution share, and one method of one run, whoever advances its
+//! agents.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use super::brought::Brought;
 use super::campaign::context::{CampaignContext, campaign_of};
 use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
+use super::driver::Driver;
 use super::error::DriverError;
 use super::kept;
-use super::place::Place;
 use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
 use super::run::{Federated, Surroundings, run_method};
 use super::shard::Shard;
@@ -200,14 +200,14 @@ impl<'j, T: Scalar> Job<'j, T> {
         )?)))
     }
 
-    /// One method in one run, its agents wherever they are held.
+    /// One method in one run, whoever advances its agents.
     ///
     /// **Errors**: [`DriverError`]; the first that occurred.
     pub async fn method(
         &self,
         method: Method,
         runs: &[Arc<RunContext<T>>],
-        place: Place<'_>,
+        driver: Driver<'_>,
         around: Surroundings<'_>,
     ) -> Result<MethodRun, DriverError> {
         let task = &Task {
@@ -215,18 +215,18 @@ impl<'j, T: Scalar> Job<'j, T> {
             method: method.name().to_owned(),
         };
         match self.context(method, runs)? {
-            Context::Draws(context) => run_at(place, task, context, around).await,
-            Context::Prior(context) => run_at(place, task, context, around).await,
-            Context::Vote(context) => run_at(place, task, context, around).await,
-            Context::Campaign(context) => run_at(place, task, context, around).await,
-            Context::Custom(context) => run_at(place, task, context, around).await,
+            Context::Draws(context) => run_by(driver, task, context, around).await,
+            Context::Prior(context) => run_by(driver, task, context, around).await,
+            Context::Vote(context) => run_by(driver, task, context, around).await,
+            Context::Campaign(context) => run_by(driver, task, context, around).await,
+            Context::Custom(context) => run_by(driver, task, context, around).await,
         }
     }
 }
 
 /// One method in one run, whatever its kind.
-async fn run_at<M: Federated>(
-    place: Place<'_>,
+async fn run_by<M: Federated>(
+    driver: Driver<'_>,
     task: &Task,
     method: Arc<M>,
     around: Surroundings<'_>,
@@ -235,7 +235,7 @@ where
     Shard<M>: Travels<Context = M, State = M::State>,
 {
     let agents =
-        |was: Option<&mut _>| place.collective::<Shard<M>>(task, &method, was, around.progress);
+        |was: Option<&mut _>| driver.agents::<Shard<M>>(task, &method, was, around.progress);
     run_method(method.clone(), around, agents).await
 }
 

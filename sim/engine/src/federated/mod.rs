@@ -3,9 +3,8 @@
 //! | name | what it is |
 //! |---|---|
 //! | [`run()`], [`Own`], `brought` | executes a scenario; with functions or methods of the caller's; what these are |
-//! | [`lockstep`], `tokio` | the two executors |
+//! | `execute`, `job`, [`driver`] | all methods of all runs, one by one or side by side; what they share; who advances the agents of one |
 //! | `remote`, [`held`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
-//! | `execute`, `together`, `job`, `place` | all methods of all runs, one by one or side by side; so many futures at a time; what they share; where the agents of one are held |
 //! | `kept`, `error` | what a run keeps of its functions beside the results; why a driver stops |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`collective::Collective`] |
@@ -42,6 +41,7 @@ pub mod collective;
 pub mod context;
 pub mod custom;
 mod draws;
+pub mod driver;
 mod error;
 mod execute;
 mod explain;
@@ -53,19 +53,15 @@ mod kept;
 pub mod ledger;
 pub mod lent;
 pub mod link;
-pub mod lockstep;
 pub(crate) mod message;
 pub mod named;
 mod own;
-mod place;
 pub mod prior;
 pub(crate) mod recorder;
 pub mod regret_counts;
 pub(crate) mod remote;
 pub mod run;
 pub mod shard;
-mod together;
-pub(crate) mod tokio;
 pub mod turn;
 pub mod vote;
 pub mod wired;
