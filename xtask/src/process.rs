@@ -267,6 +267,11 @@ pub fn passed_tests(output: &str) -> u32 {
     summed(output, "passed")
 }
 
+/// How many tests of `cargo test` failed, as its programs count them.
+pub fn count_failed(output: &str) -> u32 {
+    summed(output, "failed")
+}
+
 /// How many tests of `cargo test` passed and were ignored, in words.
 pub fn count_tests(output: &str) -> String {
     let passed = passed_tests(output);
@@ -293,6 +298,7 @@ pub fn failed_tests(output: &str) -> Vec<FailedTest<'_>> {
         let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
         let all = output.split_once(&format!("---- {name} stdout ----\n"));
         let said = all.map_or("", |(_, said)| said).lines();
+        let said = said.take_while(|line| !line.starts_with("---- "));
         let said = said.skip_while(|line| !line.contains("panicked at"));
         let said: Vec<&str> = said.take(3).map(str::trim).collect();
         Some(FailedTest {

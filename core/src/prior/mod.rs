@@ -48,7 +48,8 @@
 //!
 //! | B | first questions | p | expected improvement |
 //! |---|---|---|---|
-//! | ≥ 1 | the candidate of largest m | .95 | of the hypothesis of largest weight |
+//! | ≥ 3 | the candidate of largest m | .95 | of the hypothesis of largest weight |
+//! | \[1, 3) | that, then one that covers the box ([`covers_box`]) | .95 | the same |
 //! | \[−1, 1) | three that cover the box | 19·e^{min(B, 0)} to 1 | averaged over hypotheses of weight ≥ .002 |
 //! | < −1, or no file | three that cover the box | 0 | averaged in the same way; the file is not read |
 //!
@@ -91,6 +92,6 @@ pub use log::LogEntry;
 pub use newcomer::{Newcomer, NewcomerSettings};
 pub use own_model::{OwnModel, own_model_from};
 pub use public::{PriorNumbers, PublicPrior};
-pub use reading::Reading;
+pub use reading::{Reading, covers_box};
 pub use storage::{LANDMARKS_MAX, attach_len, numbers_len, storage_len};
-pub use suggest::{FIRST_QUESTIONS, VALUES_MAX};
+pub use suggest::VALUES_MAX;

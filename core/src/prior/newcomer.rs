@@ -33,7 +33,7 @@ pub struct NewcomerSettings {
     /// ν, the noise variance of an evaluation as a fraction of the squared scale of the function,
     /// in \[10⁻⁶, 1].
     pub noise_fraction: f64,
-    /// Of the first three questions where no file is trusted; any number.
+    /// Of the questions that cover the box; any number.
     pub seed: u32,
 }
 
@@ -534,6 +534,11 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// Coordinates of a candidate.
     pub(super) fn point(&self, candidate: usize) -> &'a [T] {
         part(self.candidates, candidate * self.dim, self.dim)
+    }
+
+    /// B of the file that is read.
+    pub(super) fn self_test(&self) -> Option<T> {
+        self.prior.map(PublicPrior::self_test)
     }
 
     pub(super) fn settings(&self) -> NewcomerSettings {

@@ -1,7 +1,7 @@
 //! The next question, in one go or in slices.
 //!
-//! Its stages: while no file is trusted, points that cover the box; with a trusted file and no
-//! data, the largest m; else weigh all hypotheses, sift those that count, and look at every
+//! Its stages: points that cover the box, by the file's self-test; with a trusted file and no data,
+//! the largest m; else weigh all hypotheses, sift those that count, and look at every
 //! candidate under each of them.
 
 use core::task::Poll;
@@ -9,7 +9,7 @@ use core::task::Poll;
 use super::evidence::{Moments, Rows, fit};
 use super::hypothesis::Hypotheses;
 use super::newcomer::{Consulted, Newcomer};
-use super::reading::Reading;
+use super::reading::{Reading, covers_box};
 use super::storage::{BlockParts, FitParts};
 use super::work::{Best, Counted, Looking, Sifting, Weighing, Work};
 use crate::acquisition::log_expected_improvement;
@@ -19,8 +19,6 @@ use crate::linalg::squared_distance;
 use crate::math::Scalar;
 use crate::optimizer::Point;
 
-/// Questions that cover the box, where no file is trusted.
-pub const FIRST_QUESTIONS: usize = 3;
 /// The most values with which a file is still asked.
 pub const VALUES_MAX: usize = 200;
 /// The least posterior probability of a file with which it is asked.
@@ -70,11 +68,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         }
     }
 
-    /// Whether the next question covers the box: while no file is trusted, and wherever all that
-    /// was asked failed, which says nothing of the function.
+    /// Whether the next question covers the box: by the self-test, and wherever all that was asked
+    /// failed, which says nothing of the function.
     fn covers_first(&self) -> bool {
-        let is_early = self.reading != Reading::Trusted && self.rows < FIRST_QUESTIONS;
-        is_early || (self.is_empty() && self.rows > 0)
+        covers_box(self.self_test(), self.rows) || (self.is_empty() && self.rows > 0)
     }
 
     /// More candidates of the first question: the largest m.

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sordino_core::optimizer::{self, OptimizerError};
 use sordino_core::prior::{
-    FIRST_QUESTIONS, Newcomer, NewcomerError, NewcomerSettings, OwnModel, PriorNumbers,
-    PublicPrior, PublicPriorError, Reading, VALUES_MAX, attach_len, storage_len,
+    Newcomer, NewcomerError, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior,
+    PublicPriorError, Reading, VALUES_MAX, attach_len, covers_box, storage_len,
 };
 
 use super::{PriorFile, PriorFileError, refuse};
@@ -139,14 +139,10 @@ impl Guide {
         self.reading().uses_file() && values <= VALUES_MAX
     }
 
-    /// Whether the question after so many values is one of the file, if they speak for it: the
-    /// first beside a doubted file are not.
+    /// Whether the question after so many values is one of the file, if they speak for it: those
+    /// that cover the box ([`covers_box`]) are not.
     pub fn is_asked(&self, values: usize) -> bool {
-        let from = match self.reading() {
-            Reading::Trusted => 0,
-            _ => FIRST_QUESTIONS,
-        };
-        self.is_read(values) && values >= from
+        self.is_read(values) && !covers_box(Some(self.self_test), values)
     }
 
     /// Coordinates of points of the search.

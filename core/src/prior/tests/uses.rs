@@ -198,6 +198,13 @@ fn a_file_that_is_not_to_be_read_is_not_read() {
         .unwrap();
     assert_eq!(trusted[0], largest);
     assert_ne!(alone[0], largest);
+    // The second one is that without a file as long as B is below 3.
+    for self_test in [1.0, 2.999] {
+        assert_eq!(ask(self_test).1[..2], [largest, alone[1]]);
+    }
+    let (_, believed) = ask(3.0);
+    assert!(believed[0] == largest && believed[1] != alone[1]);
+    assert_eq!(believed, ask(57.0).1);
 }
 
 #[test]

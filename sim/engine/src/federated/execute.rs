@@ -1,9 +1,11 @@
 //! The methods of all runs that are to be done here: one by one, or side by side on a pool.
 
+use std::future::poll_fn;
 use std::num::NonZeroU32;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
-use futures_util::stream::{self, StreamExt};
 use rayon::ThreadPool;
 use sordino_core::math::Scalar;
 use sordino_experiment::metrics::summarize;
@@ -14,16 +16,19 @@ use sordino_experiment::world::{Family, command};
 use sordino_report::{federation, observations};
 
 use super::super::contract::{DriverKind, ModelError, Options};
+use super::super::hub::Task;
 use super::super::jobs::{FirstFailure, first_error_or_all};
 use super::brought::Brought;
 use super::context::RunContext;
 use super::driver::Driver;
 use super::error::DriverError;
-use super::job::{Job, run_seed};
+use super::job::{Context, Job, run_seed};
 use super::kept;
 use super::ledger;
 use super::remote::may_travel;
-use super::run::Surroundings;
+use super::run::{Federated, Surroundings, run_method};
+use super::shard::Shard;
+use super::wired::Travels;
 
 /// Executes every method of every run, and says what the results leave for programs.
 ///
@@ -146,7 +151,7 @@ fn all<T: Scalar>(
             failure: None,
         },
     };
-    let control = ::tokio::runtime::Builder::new_current_thread()
+    let control = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(DriverError::Runtime)?;
     let results = match (options.hub.as_deref(), options.driver) {
@@ -163,17 +168,6 @@ fn all<T: Scalar>(
     } else {
         Err(DriverError::PartDone)
     }
-}
-
-/// What these futures come to, in their order: at most `limit` of them run at a time.
-async fn at_most<F: Future>(limit: usize, futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let numbered = futures
-        .enumerate()
-        .map(|(place, future)| async move { (place, future.await) });
-    let all = stream::iter(numbered).buffer_unordered(limit.max(1));
-    let mut results: Vec<(usize, F::Output)> = all.collect().await;
-    results.sort_unstable_by_key(|(place, _)| *place);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// True if an execution was ended on request, or because another has failed.
@@ -227,7 +221,7 @@ impl<T: Scalar> Execution<'_, T> {
         for run in self.runs() {
             let shared = self.run(run)?;
             for method in self.methods(run) {
-                let ended = self.job.method(method, &shared, driver, self.around);
+                let ended = self.method(method, run, &shared, driver, self.around);
                 results.push(ended.await?);
             }
         }
@@ -284,10 +278,34 @@ impl<T: Scalar> Execution<'_, T> {
             if around.ends_early() {
                 return Err(DriverError::Interrupted);
             }
-            let ended = self.job.method(method, shared, driver, around).await;
+            let ended = self.method(method, run, shared, driver, around).await;
             ended.inspect_err(|_| failure.fail(place))
         });
         first_error_or_all(at_most(limit, jobs).await, is_interruption)
+    }
+
+    /// One method in one run, whoever advances its agents.
+    ///
+    /// **Errors**: [`DriverError`]; the first that occurred.
+    async fn method(
+        &self,
+        method: Method,
+        run: u32,
+        shared: &[Arc<RunContext<T>>],
+        driver: Driver<'_>,
+        around: Surroundings<'_>,
+    ) -> Result<MethodRun, DriverError> {
+        let task = &Task {
+            run,
+            method: method.name().to_owned(),
+        };
+        match self.job.context(method, shared)? {
+            Context::Draws(context) => run_by(driver, task, context, around).await,
+            Context::Prior(context) => run_by(driver, task, context, around).await,
+            Context::Vote(context) => run_by(driver, task, context, around).await,
+            Context::Campaign(context) => run_by(driver, task, context, around).await,
+            Context::Custom(context) => run_by(driver, task, context, around).await,
+        }
     }
 
     /// The surroundings of the job at this place among others that may fail.
@@ -296,5 +314,100 @@ impl<T: Scalar> Execution<'_, T> {
             failure: Some((failure, place)),
             ..self.around
         }
+    }
+}
+
+/// One method in one run, whatever its kind.
+async fn run_by<M: Federated>(
+    driver: Driver<'_>,
+    task: &Task,
+    method: Arc<M>,
+    around: Surroundings<'_>,
+) -> Result<MethodRun, DriverError>
+where
+    Shard<M>: Travels<Context = M, State = M::State>,
+{
+    let agents =
+        |was: Option<&mut _>| driver.agents::<Shard<M>>(task, &method, was, around.progress);
+    run_method(method.clone(), around, agents).await
+}
+
+/// Drives the futures, at most `limit` at a time, begun in their order. Their results come in the
+/// same order.
+///
+/// **Cost**: a wake polls all that are running, so `limit` should be small.
+async fn at_most<F: Future>(limit: usize, futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut waiting = futures.enumerate();
+    let mut running: Vec<(usize, Pin<Box<F>>)> = Vec::new();
+    let mut results: Vec<(usize, F::Output)> = Vec::new();
+    poll_fn(|context| {
+        loop {
+            while running.len() < limit.max(1)
+                && let Some((place, future)) = waiting.next()
+            {
+                running.push((place, Box::pin(future)));
+            }
+            let before = running.len();
+            running.retain_mut(|(place, future)| match future.as_mut().poll(context) {
+                Poll::Ready(result) => {
+                    results.push((*place, result));
+                    false
+                }
+                Poll::Pending => true,
+            });
+            match running.len() {
+                0 if before == 0 => return Poll::Ready(()),
+                still if still == before => return Poll::Pending,
+                // What ended makes room: the next are begun, and those that run are asked once
+                // more.
+                _ => {}
+            }
+        }
+    })
+    .await;
+    results.sort_unstable_by_key(|(place, _)| *place);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn at_most_two_run_and_results_keep_their_order() {
+        let running = Cell::new(0);
+        let most = Cell::new(0);
+        let running = &running;
+        let most = &most;
+        // Future i is pending i mod 4 times.
+        let futures = (0..9u32).map(|i| async move {
+            running.set(running.get() + 1);
+            most.set(most.get().max(running.get()));
+            let mut left = i % 4;
+            poll_fn(|context| {
+                context.waker().wake_by_ref();
+                left = left.wrapping_sub(1);
+                if left == u32::MAX {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+            running.set(running.get() - 1);
+            i * i
+        });
+        let control = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let results = control.block_on(at_most(2, futures));
+        assert_eq!(results, (0..9).map(|i| i * i).collect::<Vec<_>>());
+        assert_eq!((most.get(), running.get()), (2, 0));
+        assert!(
+            control
+                .block_on(at_most(3, std::iter::empty::<std::future::Ready<()>>()))
+                .is_empty()
+        );
     }
 }

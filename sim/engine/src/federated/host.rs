@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use sordino_core::federated::{Share, Wiped};
+use sordino_core::federated::{ServerPhase, Share, Wiped};
 use sordino_core::math::{Scalar, write_all_le};
 use sordino_experiment::progress::{BudgetLeft, Stage};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
@@ -50,14 +50,19 @@ pub fn opened<T: Scalar>(
     })
 }
 
-/// Closes the release of a round with what the members of a collective collected: the numbers that
-/// it publishes, and its counters.
+/// Closes the release that is open with what the members of a collective collected: the numbers
+/// that it publishes, and its counters. Nothing where none is open: of a round that collects
+/// nothing, or whose release the budget refused.
 ///
 /// **Errors**: those of [`merge`]; a ledger that cannot be kept.
 pub fn close<'s, T: Scalar>(
     server: &'s mut ServerHost<T>,
     partials: &[Partial],
 ) -> Result<Released<'s, T>, DriverError> {
+    let phase = server.state().phase();
+    if !matches!(phase, ServerPhase::Collecting | ServerPhase::Charging) {
+        return Ok(None);
+    }
     merge(server, partials)?;
     let counters = server.close()?;
     Ok(server.broadcast().map(|numbers| (numbers, counters)))

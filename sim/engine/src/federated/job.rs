@@ -1,30 +1,24 @@
-//! What all runs and methods of an execution share, and one method of one run, whoever advances its
-//! agents.
+//! What all runs and methods of an execution share, and what the parties of one method in one run
+//! borrow.
 
 use std::sync::Arc;
 
 use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
-use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{Method, Scenario};
 use sordino_experiment::world::{Family, Objective};
 use sordino_host::campaign::Campaign;
 
 use super::super::contract::Options;
-use super::super::hub::Task;
 use super::brought::Brought;
 use super::campaign::context::{CampaignContext, campaign_of};
 use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
-use super::driver::Driver;
 use super::error::DriverError;
 use super::kept;
 use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
-use super::run::{Federated, Surroundings, run_method};
-use super::shard::Shard;
 use super::vote::context::VoteContext;
-use super::wired::Travels;
 
 /// What the parties of a method borrow, whatever its kind.
 pub enum Context<T> {
@@ -199,44 +193,6 @@ impl<'j, T: Scalar> Job<'j, T> {
             self.workspace_bytes,
         )?)))
     }
-
-    /// One method in one run, whoever advances its agents.
-    ///
-    /// **Errors**: [`DriverError`]; the first that occurred.
-    pub async fn method(
-        &self,
-        method: Method,
-        runs: &[Arc<RunContext<T>>],
-        driver: Driver<'_>,
-        around: Surroundings<'_>,
-    ) -> Result<MethodRun, DriverError> {
-        let task = &Task {
-            run: runs[view(method)].index,
-            method: method.name().to_owned(),
-        };
-        match self.context(method, runs)? {
-            Context::Draws(context) => run_by(driver, task, context, around).await,
-            Context::Prior(context) => run_by(driver, task, context, around).await,
-            Context::Vote(context) => run_by(driver, task, context, around).await,
-            Context::Campaign(context) => run_by(driver, task, context, around).await,
-            Context::Custom(context) => run_by(driver, task, context, around).await,
-        }
-    }
-}
-
-/// One method in one run, whatever its kind.
-async fn run_by<M: Federated>(
-    driver: Driver<'_>,
-    task: &Task,
-    method: Arc<M>,
-    around: Surroundings<'_>,
-) -> Result<MethodRun, DriverError>
-where
-    Shard<M>: Travels<Context = M, State = M::State>,
-{
-    let agents =
-        |was: Option<&mut _>| driver.agents::<Shard<M>>(task, &method, was, around.progress);
-    run_method(method.clone(), around, agents).await
 }
 
 /// What the methods of the federated prior have in common in all runs: `method` is one of them.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sordino_engine::{Model, parse};
-use sordino_experiment::command_line::chosen::scenario_text;
+use sordino_engine::Model;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::scenario::{
     ObjectiveConfig, Problem, Scenario, ScenarioError, table as table_of,
@@ -68,24 +67,6 @@ fn digest_of(data: Option<&Path>, key: &str) -> Result<Taken, CliError> {
         settings,
         table: None,
     })
-}
-
-/// A scenario by the name of a shipped one or of a file, of any trust model, with what it takes
-/// from its data.
-///
-/// **Errors**: a name, a key or a value that is refused; data that cannot be read, that do not fit,
-/// or that nothing reads.
-pub fn scenario(
-    name: &str,
-    settings: &[String],
-    data: Option<&Path>,
-) -> Result<Box<dyn Model>, CliError> {
-    let (source, text) = scenario_text(name)?;
-    let taken = of_data(&text, settings, data)?;
-    let all = [settings, &taken.settings].concat();
-    let model = parse(&source, &text, &all).map_err(|error| taken.refused(error))?;
-    check_data([&*model], data)?;
-    Ok(model)
 }
 
 /// What a scenario takes from its data and does not state itself.

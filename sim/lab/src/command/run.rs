@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use sordino_engine::hub::Hub;
-use sordino_engine::{DriverKind, Model, ModelError, Options, Part, federated};
+use sordino_engine::{DriverKind, Model, ModelError, Options, Part, federated, parse};
+use sordino_experiment::command_line::chosen::scenario_text;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::{self, whole};
 use sordino_experiment::command_line::print::warn;
@@ -145,11 +146,29 @@ fn asked(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
     // With those that have an option of their own.
     set_once(&settings)?;
     let name = arguments.scenario.as_deref().unwrap_or("default");
-    let model = data::scenario(name, &settings, arguments.data.as_deref())?;
+    let model = scenario(name, &settings, arguments.data.as_deref())?;
     for unused in model.unused(&arguments.settings) {
         log::note(&warning(&unused.to_string()));
     }
     check_chain(arguments.chain, &model.head())?;
+    Ok(model)
+}
+
+/// A scenario by the name of a shipped one or of a file, of any trust model, with what it takes
+/// from its data.
+///
+/// **Errors**: a name, a key or a value that is refused; data that cannot be read, that do not fit,
+/// or that nothing reads.
+pub fn scenario(
+    name: &str,
+    settings: &[String],
+    data: Option<&Path>,
+) -> Result<Box<dyn Model>, CliError> {
+    let (source, text) = scenario_text(name)?;
+    let taken = data::of_data(&text, settings, data)?;
+    let all = [settings, &taken.settings].concat();
+    let model = parse(&source, &text, &all).map_err(|error| taken.refused(error))?;
+    data::check_data([&*model], data)?;
     Ok(model)
 }
 

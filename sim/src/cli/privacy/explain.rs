@@ -11,7 +11,7 @@ use sordino_experiment::scenario::set_once;
 
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::{Format, print, print_json};
-use sordino_lab::command::data;
+use sordino_lab::command::run;
 
 /// `sordino privacy explain`.
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
             return Ok(scenario);
         }
     }
-    data::scenario(&arguments.scenario, &arguments.settings, data)
+    run::scenario(&arguments.scenario, &arguments.settings, data)
 }
 
 impl Answer {

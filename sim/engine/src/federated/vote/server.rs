@@ -70,12 +70,9 @@ impl<T: Scalar> Federated for VoteContext<T> {
     fn close<'s>(
         &self,
         server: &'s mut ServerHost<T>,
-        round: u32,
+        _: u32,
         partials: &mut [Partial],
     ) -> Result<Released<'s, T>, DriverError> {
-        if !self.collects(round) {
-            return Ok(None);
-        }
         host::close(server, partials)
     }
 
