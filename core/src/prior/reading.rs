@@ -30,8 +30,8 @@ pub enum Reading {
     Unread,
     /// −1 ≤ B < 1: three questions without the file, then with it, hypotheses averaged.
     Doubted,
-    /// B ≥ 1: the file from the first question on, the hypothesis of largest weight. Where B < 3 the
-    /// second question covers the box ([`covers_box`]).
+    /// B ≥ 1: the file from the first question on, the hypothesis of largest weight. Where B < 3
+    /// the second question covers the box ([`covers_box`]).
     Trusted,
 }
 

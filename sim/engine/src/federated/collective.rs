@@ -2,10 +2,10 @@
 //! partial sums.
 //!
 //! A federation adds up only integers, so members may hold any ranges of agents, answer in any
-//! order, and run anywhere: threads of this process ([`super::driver`]), and behind the same trait a
-//! cluster (`super::remote`). What an engine must ensure: every member
-//! gets every order once and in sequence; an answer names its range; a member that is lost can be
-//! rebuilt from a [`Snapshot`] and replays its orders with the same bits.
+//! order, and run anywhere: threads of this process ([`super::driver`]), and behind the same trait
+//! a cluster (`super::remote`). What an engine must ensure: every member gets every order once and
+//! in sequence; an answer names its range; a member that is lost can be rebuilt from a [`Snapshot`]
+//! and replays its orders with the same bits.
 //!
 //! Orders and partials are inside the trust boundary: they carry the secret sample and unnoised
 //! sums, so a link between members must be authenticated and encrypted, and an engine that leaves

@@ -3,7 +3,8 @@
 //! In this process agents lie in shards of consecutive indices. In one thread there is one of them:
 //! the reference. Over a pool every shard is handed out in every round and comes back with its
 //! partial sums, in the order in which shards finish; tokio waits, rayon computes. Nothing of that
-//! order reaches a result: sums are integers, leaves are hashed and regret is summed in agent order.
+//! order reaches a result: sums are integers, leaves are hashed and regret is summed in agent
+//! order.
 
 use std::ops::Range;
 use std::pin::pin;
@@ -31,7 +32,7 @@ use super::wired::Travels;
 /// Who advances the agents of a method.
 #[derive(Clone, Copy)]
 pub enum Driver<'p> {
-    /// This thread.
+    /// This thread, which holds all agents in one shard.
     Lockstep,
     /// A pool, in at most this many shards.
     Pool(&'p ThreadPool, u32),
