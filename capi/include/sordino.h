@@ -267,7 +267,8 @@
 #define SORDINO_READING_DOUBTED 2
 
 /**
- * The self-test is 1 or more: the search begins where the file believes the best.
+ * The self-test is 1 or more: the search begins where the file believes the best. Below 3 its
+ * second question covers the box.
  */
 #define SORDINO_READING_TRUSTED 3
 
@@ -919,7 +920,7 @@ typedef struct sordino_newcomer_settings {
      */
     uint32_t width;
     /**
-     * Of the first three questions where no file is trusted; any number.
+     * Of the questions that cover the box; any number.
      */
     uint32_t seed;
     /**

@@ -44,7 +44,7 @@ pub struct NewcomerSettings {
     /// that is trusted; else every hypothesis is computed again for as many. No width changes a
     /// question.
     pub width: u32,
-    /// Of the first three questions where no file is trusted; any number.
+    /// Of the questions that cover the box; any number.
     pub seed: u32,
     /// Noise variance of an evaluation as a fraction of the squared scale of the function, 1e-6 to
     /// 1: 1e-3 as usual, 1e-2 where evaluations would give another value the next time.

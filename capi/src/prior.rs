@@ -23,7 +23,8 @@ pub const SORDINO_READING_ALONE: u32 = 0;
 pub const SORDINO_READING_UNREAD: u32 = 1;
 /// The self-test is from -1 to 1: three questions without the file, then with it.
 pub const SORDINO_READING_DOUBTED: u32 = 2;
-/// The self-test is 1 or more: the search begins where the file believes the best.
+/// The self-test is 1 or more: the search begins where the file believes the best. Below 3 its
+/// second question covers the box.
 pub const SORDINO_READING_TRUSTED: u32 = 3;
 
 pub(crate) type Body = PublicPrior<'static, f32>;

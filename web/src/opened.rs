@@ -181,7 +181,7 @@ impl Opened {
     }
 
     /// How a search reads it: 0 not at all, 1 after questions of its own, 2 from the first question
-    /// on.
+    /// on, below a self-test of 3 without the second one.
     pub fn reading(&self) -> u32 {
         match self.reading {
             Reading::Trusted => 2,

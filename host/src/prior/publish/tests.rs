@@ -325,6 +325,39 @@ fn four_questions_at_once_are_nearly_as_good_as_one_after_another() {
 }
 
 #[test]
+fn the_second_question_beside_a_file_of_little_evidence_covers_the_space() {
+    let file = simulated(&publication(2.0), &studies(30, 10, true)).unwrap();
+    let space = &file.label.space;
+    let asked = |self_test: f64| {
+        let mut label = file.label.clone();
+        label.self_test = self_test;
+        let file = PriorFile::new(
+            label,
+            file.landmarks.clone(),
+            file.weights.clone(),
+            file.covariance.clone(),
+        );
+        let file = file.unwrap();
+        let guide = Guide::new(&file, space, Goal::Minimize).unwrap();
+        let is_file = [0, 1, 2].map(|values| guide.is_asked(values));
+        let head = Head::new(space.clone(), Goal::Minimize, 1);
+        let mut search = Search::guided(head, &file).unwrap();
+        let questions = [(); 2].map(|()| {
+            let point = Value::from(search.ask(&json!({})).unwrap());
+            let numbers = space.numbers(&point).unwrap();
+            search.tell(&point, loss(&numbers, 0.0)).unwrap();
+            numbers
+        });
+        (is_file, questions)
+    };
+    let (little, [first, second]) = asked(2.9);
+    assert_eq!(little, [true, false, true]);
+    let (enough, questions) = asked(3.0);
+    assert_eq!((enough, &questions[0]), ([true; 3], &first));
+    assert_ne!(questions[1], second);
+}
+
+#[test]
 fn a_guided_search_is_a_function_of_its_log_and_its_file() {
     let file = simulated(&publication(2.0), &studies(30, 10, true)).unwrap();
     let head = Head::new(file.label.space.clone(), Goal::Minimize, 1);

@@ -116,7 +116,8 @@ impl<'p, C: AgentGroup> Shards<'p, C> {
         progress: &'p dyn Progress,
     ) -> Result<Self, DriverError> {
         let agents = C::enrolled(context);
-        let parts = pool.map_or(1, |(_, shards)| shards).clamp(1, agents);
+        let most = pool.map_or(1, |(_, shards)| shards);
+        let parts = most.min(agents).max(1);
         let mut shards = Vec::with_capacity(parts as usize);
         // Each takes its agents off the end of the snapshot.
         for i in (0..parts).rev() {

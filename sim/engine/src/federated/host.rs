@@ -54,14 +54,16 @@ pub fn opened<T: Scalar>(
 /// that it publishes, and its counters. Nothing where none is open: of a round that collects
 /// nothing, or whose release the budget refused.
 ///
-/// **Errors**: those of [`merge`]; a ledger that cannot be kept.
+/// **Errors**: those of [`merge`]; vectors where nothing is open; a ledger that cannot be kept.
 pub fn close<'s, T: Scalar>(
     server: &'s mut ServerHost<T>,
     partials: &[Partial],
 ) -> Result<Released<'s, T>, DriverError> {
-    let phase = server.state().phase();
-    if !matches!(phase, ServerPhase::Collecting | ServerPhase::Charging) {
-        return Ok(None);
+    if server.state().phase() != ServerPhase::Collecting {
+        return match partials.iter().any(|partial| partial.collected.is_some()) {
+            true => Err(DriverError::Check("vectors of a release that is not open")),
+            false => Ok(None),
+        };
     }
     merge(server, partials)?;
     let counters = server.close()?;

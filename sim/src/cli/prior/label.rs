@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 use sordino_core::federated::shares::Trust;
+use sordino_core::prior::{Reading, covers_box};
 use sordino_experiment::files::write_atomically;
 use sordino_experiment::progress::log::note;
 use sordino_experiment::text::{percent_at_most, significant, significant_up};
@@ -313,10 +314,12 @@ fn saves(Quartiles { lower, upper, .. }: Quartiles) -> String {
     }
 }
 
-/// What a self-test that is trusted by little may be: `docs/prior-files.md` counts files of noise.
+/// What a self-test that is trusted by little may be (`docs/prior-files.md` counts files of noise),
+/// and what a search does about it.
 fn accident(self_test: f64) -> &'static str {
-    if (1.0..3.0).contains(&self_test) {
-        ", as one file of noise in ten has by accident"
+    let read = Some(self_test as f32);
+    if Reading::of(read) == Reading::Trusted && covers_box(read, 1) {
+        ", as one file of noise in ten has by accident: the second question covers the space"
     } else {
         ""
     }
