@@ -54,18 +54,16 @@ pub fn opened<T: Scalar>(
 /// that it publishes, and its counters. Nothing where none is open: of a round that collects
 /// nothing, or whose release the budget refused.
 ///
-/// **Errors**: those of [`merge`]; vectors where nothing is open; a ledger that cannot be kept.
+/// **Errors**: those of [`merge`], for sums where nothing is open too; a ledger that cannot be kept.
 pub fn close<'s, T: Scalar>(
     server: &'s mut ServerHost<T>,
     partials: &[Partial],
 ) -> Result<Released<'s, T>, DriverError> {
-    if server.state().phase() != ServerPhase::Collecting {
-        return match partials.iter().any(|partial| partial.collected.is_some()) {
-            true => Err(DriverError::Check("vectors of a release that is not open")),
-            false => Ok(None),
-        };
-    }
+    // It refuses sums that nobody asked for.
     merge(server, partials)?;
+    if server.state().phase() != ServerPhase::Collecting {
+        return Ok(None);
+    }
     let counters = server.close()?;
     Ok(server.broadcast().map(|numbers| (numbers, counters)))
 }

@@ -319,7 +319,7 @@ fn saves(Quartiles { lower, upper, .. }: Quartiles) -> String {
 fn accident(self_test: f64) -> &'static str {
     let read = Some(self_test as f32);
     if Reading::of(read) == Reading::Trusted && covers_box(read, 1) {
-        ", as one file of noise in ten has by accident: the second question covers the space"
+        ", as one worthless file in six has by accident at epsilon 1/4: the second question covers the space"
     } else {
         ""
     }
