@@ -54,7 +54,8 @@ pub fn opened<T: Scalar>(
 /// that it publishes, and its counters. Nothing where none is open: of a round that collects
 /// nothing, or whose release the budget refused.
 ///
-/// **Errors**: those of [`merge`], for sums where nothing is open too; a ledger that cannot be kept.
+/// **Errors**: those of [`merge`], also for sums where nothing is open; a ledger that cannot be
+/// kept.
 pub fn close<'s, T: Scalar>(
     server: &'s mut ServerHost<T>,
     partials: &[Partial],
