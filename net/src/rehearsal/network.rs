@@ -5,7 +5,6 @@
 //! hold the steps of all its rounds, and what was uploaded waits for the order that takes it.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -218,11 +217,6 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
 
 impl<T: Number, M: Rehearsed<T>> Collective<Shard<M>> for &mut Network<'_, T, M> {
     type Error = DriverError;
-
-    fn members(&self) -> Vec<Range<u32>> {
-        let all = 0..self.protocol.agents();
-        vec![all]
-    }
 
     async fn round(&mut self, order: M::Order) -> Result<Vec<Partial>, DriverError> {
         match self.take(order).await {

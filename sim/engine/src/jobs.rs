@@ -58,9 +58,9 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     let one = |(place, job): (usize, &J)| -> Result<Option<R>, ModelError> {
         let place = place as u64;
         let (run, name) = name(job);
-        let part = stored_name(run, &name);
+        let stored = stored_name(run, &name);
         let journal = options.journal.as_deref();
-        let known = journal.map_or(Ok(None), |journal| journal.finished(&part))?;
+        let known = journal.map_or(Ok(None), |journal| journal.finished(&stored))?;
         if known.is_some() {
             progress.found(1);
             return Ok(known);
@@ -73,7 +73,7 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
         }
         let result = work(job)?;
         if let Some(journal) = journal {
-            journal.finish(&part, &result)?;
+            journal.finish(&stored, &result)?;
         }
         progress.job(&format!("run {}, {name}", run + 1));
         Ok(Some(result))
@@ -124,7 +124,7 @@ pub fn names(model: &dyn Model, share: Option<Share>) -> Vec<String> {
         .collect()
 }
 
-/// How many runs, from the first on, have all of their parts in the journal.
+/// How many runs, from the first on, have all of their jobs in the journal.
 ///
 /// **Errors**: the journal's.
 pub(crate) fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, ModelError> {
@@ -132,7 +132,7 @@ pub(crate) fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Resul
     for run in journal
         .finished_jobs()?
         .iter()
-        .filter_map(|part| stored_run(part))
+        .filter_map(|job| stored_run(job))
     {
         *finished.entry(run).or_default() += 1;
     }

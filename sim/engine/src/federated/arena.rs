@@ -3,19 +3,15 @@
 
 use std::ops::Range;
 
-use sordino_core::digest::Digest;
 use sordino_core::federated::prior::agent::AgentState as PriorState;
-use sordino_core::federated::{self, AgentState, Workspace};
+use sordino_core::federated::{AgentState, Workspace};
 use sordino_core::math::{Scalar, read_all_le, write_all_le};
-use sordino_experiment::world::fault::FaultCounts;
 
-use super::blocks;
-use super::collective::{Partial, Snapshot};
+use super::collective::Snapshot;
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::lent::{Lent, Logs, Stop};
 use super::link::Frames;
-use super::regret_counts::RegretCounts;
 
 /// The state of an agent, whatever its method.
 pub trait State: Clone {
@@ -242,44 +238,12 @@ impl<T: Scalar, S: State> Arena<T, S> {
         }
     }
 
-    /// The answer to an order: the agents' leaves and regrets in blocks, and how often each regret
-    /// occurs at report rounds.
-    pub fn partial(
-        &self,
-        method: &MethodContext<T>,
-        leaves: &[Digest],
-        faults: FaultCounts,
-        report: bool,
-        collected: Option<federated::Partial<federated::Wiped<u8>, federated::Wiped<i64>>>,
-    ) -> Partial {
-        let agents = self.range();
-        let regrets: Vec<f64> = (agents.start..)
+    /// What each agent still lacks of its own optimum: that less the best it has found.
+    pub fn regrets(&self, method: &MethodContext<T>) -> Vec<f64> {
+        (self.first..)
             .zip(&self.best)
             .map(|(agent, best)| method.run.optimum(agent) - best)
-            .collect();
-        let pieces = blocks::cut(
-            agents.start,
-            method.config.parameters().agents,
-            leaves,
-            &regrets,
-        );
-        let regrets = if report {
-            RegretCounts::of(&regrets)
-        } else {
-            RegretCounts::default()
-        };
-        let observations = Vec::new();
-        let messages = Vec::new();
-        Partial {
-            agents,
-            collected,
-            pieces,
-            regrets,
-            faults,
-            observations,
-            messages,
-            answered: None,
-        }
+            .collect()
     }
 }
 

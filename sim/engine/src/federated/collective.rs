@@ -116,10 +116,6 @@ pub trait Collective<C: AgentGroup> {
     /// Why a round or a snapshot fails.
     type Error;
 
-    /// The ranges of agents that members hold now, in any order; together they cover all enrolled
-    /// agents.
-    fn members(&self) -> Vec<Range<u32>>;
-
     /// Takes all members through an order and waits for all answers, which come in any order.
     fn round(&mut self, order: C::Order)
     -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;

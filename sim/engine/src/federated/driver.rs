@@ -6,7 +6,6 @@
 //! order reaches a result: sums are integers, leaves are hashed and regret is summed in agent
 //! order.
 
-use std::ops::Range;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -72,13 +71,6 @@ pub enum Driven<'p, C: Travels> {
 
 impl<C: Travels> Collective<C> for Driven<'_, C> {
     type Error = DriverError;
-
-    fn members(&self) -> Vec<Range<u32>> {
-        match self {
-            Driven::Here(agents) => agents.members(),
-            Driven::There(agents) => agents.members(),
-        }
-    }
 
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         match self {
@@ -177,10 +169,6 @@ impl<'p, C: AgentGroup> Shards<'p, C> {
 
 impl<C: AgentGroup> Collective<C> for Shards<'_, C> {
     type Error = DriverError;
-
-    fn members(&self) -> Vec<Range<u32>> {
-        self.shards.iter().map(C::range).collect()
-    }
 
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         match self.pool {

@@ -245,8 +245,8 @@ impl<T: Scalar> Execution<'_, T> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Members of each method. Enough jobs keep the pool busy by themselves; otherwise one job is
-    /// cut into parts, small enough to even out.
+    /// Shards of each method. Enough jobs keep the pool busy by themselves; otherwise the agents of
+    /// one job are cut into shards, small enough to even out.
     fn shards(&self, threads: usize) -> u32 {
         let jobs: usize = self.runs().map(|run| self.methods(run).count()).sum();
         match self.options.shards {

@@ -42,8 +42,8 @@ struct Stretch {
 }
 
 /// The path of a method's ledger, which holds all charges so far.
-pub fn path(journal: &Journal, part: &str) -> PathBuf {
-    journal.path(part, "ledger.jsonl")
+pub fn path(journal: &Journal, job: &str) -> PathBuf {
+    journal.path(job, "ledger.jsonl")
 }
 
 /// The charges of all methods, methods and releases in the order in which they were first made.

@@ -25,9 +25,10 @@ use sordino_experiment::record::{Explanation, MethodRun, Record, stored_name};
 use sordino_experiment::scenario::unused::Unused;
 use sordino_experiment::scenario::{Head, ObjectiveConfig, Scenario};
 use sordino_report::chart::Picture;
+use sordino_report::federation::{page, pictures};
 use sordino_report::read::RunFiles;
+use sordino_report::results::Results;
 use sordino_report::view::View;
-use sordino_report::{federation, read};
 
 use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs::{unfinished, whole_runs};
@@ -159,14 +160,12 @@ impl Model for Scenario {
         .collect()
     }
 
-    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
-        let record = read::run_record(files, self).map_err(DriverError::Folder)?;
-        Ok(federation::page::view(&record))
+    fn view(&self, _: &Results, files: RunFiles<'_>) -> Result<View, ModelError> {
+        Ok(page::view(files, self).map_err(DriverError::Folder)?)
     }
 
     fn pictures(&self, files: RunFiles<'_>) -> Result<Vec<Picture>, ModelError> {
-        let record = read::run_record(files, self).map_err(DriverError::Folder)?;
-        Ok(federation::pictures::pictures(&record))
+        Ok(pictures::pictures(files, self).map_err(DriverError::Folder)?)
     }
 }
 

@@ -9,7 +9,9 @@ use sordino_experiment::scenario::unused::Unused;
 use sordino_experiment::scenario::{Head, Method, ObjectiveConfig, Scenario};
 use sordino_experiment::world::oracle::Oracle;
 use sordino_experiment::world::{self, Family, ObjectiveError};
+use sordino_report::chart::Picture;
 use sordino_report::read::RunFiles;
+use sordino_report::results::Results;
 use sordino_report::view::View;
 
 use super::super::contract::{Jobs, Model, ModelError, Options};
@@ -186,8 +188,12 @@ impl Model for Own {
         execute::record(&self.scenario, &self.brought, options, progress)
     }
 
-    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
-        self.scenario.view(files)
+    fn view(&self, results: &Results, files: RunFiles<'_>) -> Result<View, ModelError> {
+        self.scenario.view(results, files)
+    }
+
+    fn pictures(&self, files: RunFiles<'_>) -> Result<Vec<Picture>, ModelError> {
+        self.scenario.pictures(files)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {

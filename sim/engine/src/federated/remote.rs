@@ -124,10 +124,6 @@ impl<'h, C: Travels> Remote<'h, C> {
 impl<C: Travels> Collective<C> for Remote<'_, C> {
     type Error = DriverError;
 
-    fn members(&self) -> Vec<Range<u32>> {
-        self.lots.clone()
-    }
-
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         let of = C::enrolled(&self.context);
         let encoded: EncodedOrder = C::write(&order, &self.lots)?;

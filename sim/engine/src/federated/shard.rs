@@ -13,11 +13,13 @@ use sordino_experiment::progress::{Stage, Step};
 use sordino_experiment::record::is_report_round;
 
 use super::arena::{AgentSlot, Arena, State};
+use super::blocks;
 use super::collective::{AgentGroup, Call, Partial, Snapshot};
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::lent::Lent;
 use super::link::Collects;
+use super::regret_counts::RegretCounts;
 use super::turn::{Collected, Numbers, Turn, Written};
 
 /// The agents' half of a method.
@@ -143,12 +145,24 @@ impl<M: Agents> AgentGroup for Shard<M> {
         } = turn.ended()?;
         self.arena.late = late;
         let Collected { sums, messages } = collector.map(M::collected).unwrap_or_default();
-        let report = call.queries && is_report_round(call.round, base.config.parameters().rounds);
-        let partial = self.arena.partial(base, &leaves, faults, report, sums);
+        let agents = self.arena.range();
+        let parameters = base.config.parameters();
+        let regrets = self.arena.regrets(base);
+        let pieces = blocks::cut(agents.start, parameters.agents, &leaves, &regrets);
+        let regrets = if call.queries && is_report_round(call.round, parameters.rounds) {
+            RegretCounts::of(&regrets)
+        } else {
+            RegretCounts::default()
+        };
         Ok(Partial {
+            agents,
+            collected: sums,
+            pieces,
+            regrets,
+            faults,
             observations,
             messages,
-            ..partial
+            answered: None,
         })
     }
 }

@@ -27,7 +27,6 @@ use super::interrupt::{self, KEPT};
 use crate::driver::part;
 use crate::execute::{self, ExecuteError, OpenRun, Place};
 use crate::parts::mark;
-use crate::work::Work;
 
 /// Where run folders go by default.
 const RUNS: &str = "sordino-runs";
@@ -181,8 +180,8 @@ fn all_of_it(
 ) -> Result<(), CliError> {
     let head = model.head();
     let path = open.path().to_owned();
-    let work = Work::of_run(model);
-    let mut writer = ProgressWriter::new("run", &head.name, work.counted_in, work.steps(None));
+    let steps = model.jobs();
+    let mut writer = ProgressWriter::new("run", &head.name, steps.unit, steps.count);
     let result = open.execute(model, options, &writer);
     writer.finish();
     let record = match result {

@@ -21,8 +21,8 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       guarantee.\n\n```python\nimport pandas as pd\ncurves = \
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
-/// Summary and files for programs. `kept` are files that were written during the run: the ledger of
-/// all methods and the answers of a user's program; `cautions` are what a reader is warned of. With
+/// Summary and files for programs. `kept` are files beside them: the ledger of all methods,
+/// observations, the answers of a user's program; `cautions` are what a reader is warned of. With
 /// `chain`, the digests of all rounds are included.
 ///
 /// **Errors**: a transcript that cannot be written as JSON.

@@ -9,19 +9,19 @@ use crate::columns::Columns;
 use crate::curves::told_rounds;
 use crate::html::section;
 use crate::page::Shown;
-use crate::read::RunRecord;
+use crate::read::{ReadError, RunFiles, RunRecord, run_record};
 use crate::table::{or_dash, standard_error};
 use crate::view::{Panels, View};
 use crate::{charts, differences, events, figure, palette};
 
-/// What is shown of it.
-pub fn view(record: &RunRecord) -> View {
+/// What is shown of a complete run of this scenario.
+///
+/// **Errors**: as [`run_record`].
+pub fn view(files: RunFiles<'_>, scenario: &Scenario) -> Result<View, ReadError> {
+    let record = run_record(files, scenario)?;
     let RunRecord {
-        scenario,
-        summary,
-        cautions,
-        ..
-    } = record;
+        summary, cautions, ..
+    } = &record;
     let regret_name = scenario.objective.regret_name();
     let federation = &scenario.federation;
     let facts = vec![
@@ -39,7 +39,7 @@ pub fn view(record: &RunRecord) -> View {
     losses(&mut sections, scenario, summary);
     spread(&mut sections, summary, regret_name);
     clipping(&mut sections, summary);
-    faults(&mut sections, record);
+    faults(&mut sections, &record);
     let text = if scenario.runs > 1 {
         "Mean over runs; the bands are one standard error."
     } else {
@@ -53,14 +53,14 @@ pub fn view(record: &RunRecord) -> View {
         ruler: None,
         labels: 176.0,
     };
-    View {
+    Ok(View {
         facts,
         shown: shown(scenario, summary, cautions),
         below: charts::utility(summary, regret_name),
         panels,
         compared: format!("summed {regret_name}"),
         sections,
-    }
+    })
 }
 
 /// The methods' table with its legend.

@@ -1,12 +1,16 @@
 //! Pictures of a federation besides those that every trust model has.
 
+use sordino_experiment::scenario::Scenario;
+
 use crate::chart::{Chart, Picture};
 use crate::charts;
-use crate::read::RunRecord;
+use crate::read::{ReadError, RunFiles, run_record};
 
 /// Privacy loss, spread over agents, clipping, faults: those that this run has.
-pub fn pictures(record: &RunRecord) -> Vec<Picture> {
-    let scenario = &record.scenario;
+///
+/// **Errors**: as [`run_record`].
+pub fn pictures(files: RunFiles<'_>, scenario: &Scenario) -> Result<Vec<Picture>, ReadError> {
+    let record = run_record(files, scenario)?;
     let summary = &record.summary;
     let found: [(&str, &str, &str, Vec<Chart>); 4] = [
         (
@@ -34,7 +38,7 @@ pub fn pictures(record: &RunRecord) -> Vec<Picture> {
             charts::faults(&record.results).into_iter().collect(),
         ),
     ];
-    found
+    Ok(found
         .into_iter()
         .filter(|(.., charts)| !charts.is_empty())
         .map(|(name, title, text, charts)| Picture {
@@ -44,7 +48,7 @@ pub fn pictures(record: &RunRecord) -> Vec<Picture> {
             charts,
             ruler: None,
         })
-        .collect()
+        .collect())
 }
 
 const LOSS: &str = "ε of the first releases of a private method, by privacy-loss distributions; zero-out neighbours.";
