@@ -12,7 +12,7 @@ use crate::util::{SMALL, charges, files, is_ignored, text};
 
 const KILLS: u32 = 20;
 /// How long a process may take to begin, or to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
 

@@ -485,7 +485,7 @@ fn await_file(case: &Case, name: &str, child: &mut Child) {
     let start = Instant::now();
     while !case.folder.join(name).exists() {
         assert!(
-            start.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(),
+            start.elapsed() < Duration::from_secs(180) && child.try_wait().unwrap().is_none(),
             "no {name}"
         );
         std::thread::sleep(Duration::from_millis(20));
