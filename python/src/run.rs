@@ -173,9 +173,9 @@ pub fn run(
             // The door stays open until the end, also where nothing is asked.
             let _open = caller;
             let head = model.head();
-            let jobs = model.jobs();
+            let steps = model.steps();
             let writer =
-                progress.then(|| ProgressWriter::new("run", &head.name, jobs.unit, jobs.count));
+                progress.then(|| ProgressWriter::new("run", &head.name, steps.unit, steps.count));
             let told: &dyn Progress = writer.as_ref().map_or(&(), |writer| writer);
             run.execute(&*model, &options, told).map(|_| ())
         });

@@ -129,7 +129,7 @@ pub type TrustModel = sordino_experiment::scenario::TrustModel<dyn Model>;
 
 /// What an execution is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Jobs {
+pub struct Steps {
     /// How many there are.
     pub count: u64,
     /// What they are, in the plural.
@@ -149,7 +149,7 @@ pub trait Model: std::fmt::Debug + Send + Sync {
 
     /// The names of the jobs of each run, in order. The journal keeps each result under its run and
     /// job, and the parts of an execution are made of jobs.
-    fn work(&self) -> Vec<String>;
+    fn jobs(&self) -> Vec<String>;
 
     /// Why its jobs cannot be done by several processes; `None` if they can.
     fn indivisible(&self) -> Option<&'static str> {
@@ -167,9 +167,9 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     }
 
     /// What an execution of all runs is counted in, and how many of them there are.
-    fn jobs(&self) -> Jobs {
-        Jobs {
-            count: u64::from(self.head().runs) * self.work().len() as u64,
+    fn steps(&self) -> Steps {
+        Steps {
+            count: u64::from(self.head().runs) * self.jobs().len() as u64,
             unit: "jobs",
         }
     }

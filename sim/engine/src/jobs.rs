@@ -115,9 +115,9 @@ pub(crate) fn first_error_or_all<R, E>(
 /// The names under which the journal keeps the results of a scenario's jobs, in order: all of them,
 /// or those of a share.
 pub fn names(model: &dyn Model, share: Option<Share>) -> Vec<String> {
-    let work = model.work();
+    let jobs = model.jobs();
     let all =
-        (0..model.head().runs).flat_map(|run| work.iter().map(move |name| stored_name(run, name)));
+        (0..model.head().runs).flat_map(|run| jobs.iter().map(move |name| stored_name(run, name)));
     all.zip(0..)
         .filter(|(_, job)| share.is_none_or(|share| share.takes(*job)))
         .map(|(name, _)| name)
@@ -152,7 +152,7 @@ pub fn finished<M: Model + Clone + 'static>(
 ) -> Result<Option<Box<dyn Model>>, ModelError> {
     let mut shorter = model.clone();
     let all = model.head().runs;
-    let runs = whole_runs(journal, all, model.work().len())?;
+    let runs = whole_runs(journal, all, model.jobs().len())?;
     let head = head(&mut shorter);
     (head.runs, head.description) = (
         runs,

@@ -30,7 +30,7 @@ mod output;
 pub mod outsourced;
 mod part;
 
-pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
+pub use contract::{DriverKind, Model, ModelError, Options, Steps, TrustModel};
 pub use part::{Part, Share};
 
 use sordino_experiment::scenario::{self, ScenarioError};

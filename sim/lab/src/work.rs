@@ -43,7 +43,7 @@ impl Unit {
             folder,
             first,
             jobs,
-            steps: model.jobs().count / jobs.max(1),
+            steps: model.steps().count / jobs.max(1),
         }
     }
 
@@ -69,7 +69,7 @@ impl Work {
     pub fn of_run(model: &dyn Model) -> Self {
         Work {
             scenario: model.head().name,
-            counted_in: model.jobs().unit,
+            counted_in: model.steps().unit,
             units: vec![Unit::new(0, String::new(), 0, model)],
             indivisible: model.indivisible(),
         }

@@ -221,7 +221,8 @@ fn a_killed_search_goes_on_with_the_same_questions() {
         let start = Instant::now();
         let known =
             || std::fs::read_to_string(folder.join("parts/search.jsonl")).unwrap_or_default();
-        while known().matches("told").count() < least && start.elapsed() < Duration::from_secs(180) {
+        while known().matches("told").count() < least && start.elapsed() < Duration::from_secs(180)
+        {
             std::thread::sleep(Duration::from_millis(5));
         }
         child.kill().unwrap();

@@ -204,7 +204,7 @@ fn failed_runs_are_kept_and_tried_again() {
     // Parts have all of the work between them.
     let steps = |i| work.steps(Some(Part::new(i, 3).unwrap()));
     let model = swept.plan.load(&swept.plan.points()[0]).unwrap();
-    assert_eq!(work.steps(None), 2 * model.jobs().count);
+    assert_eq!(work.steps(None), 2 * model.steps().count);
     assert_eq!(steps(1) + steps(2) + steps(3), work.steps(None));
     let mut writer = ProgressWriter::new("sweep", "small", "rounds", 1);
     let ended = run(&swept, swept.index().unwrap(), &work, &stopped, &writer);

@@ -114,7 +114,7 @@ impl Model for Toy {
         None
     }
 
-    fn work(&self) -> Vec<String> {
+    fn jobs(&self) -> Vec<String> {
         vec!["guess-0".into(), "guess-1".into()]
     }
 
@@ -271,7 +271,7 @@ fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
     ));
     let journal = Arc::new(Journal::look(&pieces, &toy(1).resolved()).unwrap());
     let shorter = toy(1).finished(&journal).unwrap().unwrap();
-    assert_eq!((shorter.head().runs, shorter.jobs().count), (2, 4));
+    assert_eq!((shorter.head().runs, shorter.steps().count), (2, 4));
     let options = Options {
         journal: Some(journal),
         stop: Arc::new(AtomicBool::new(true)),

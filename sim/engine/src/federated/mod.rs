@@ -30,7 +30,7 @@ use sordino_report::read::RunFiles;
 use sordino_report::results::Results;
 use sordino_report::view::View;
 
-use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
+use super::contract::{Model, ModelError, Options, Steps, TrustModel};
 use super::jobs::{unfinished, whole_runs};
 
 pub mod agreement;
@@ -95,7 +95,7 @@ impl Model for Scenario {
         Scenario::unused(self, settings)
     }
 
-    fn work(&self) -> Vec<String> {
+    fn jobs(&self) -> Vec<String> {
         self.federation
             .methods
             .iter()
@@ -108,8 +108,8 @@ impl Model for Scenario {
         asked.then_some("its functions are the answers of a program, of which one table is kept")
     }
 
-    fn jobs(&self) -> Jobs {
-        Jobs {
+    fn steps(&self) -> Steps {
+        Steps {
             count: self.steps(),
             unit: "rounds",
         }

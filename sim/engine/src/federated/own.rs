@@ -14,7 +14,7 @@ use sordino_report::read::RunFiles;
 use sordino_report::results::Results;
 use sordino_report::view::View;
 
-use super::super::contract::{Jobs, Model, ModelError, Options};
+use super::super::contract::{Model, ModelError, Options, Steps};
 use super::brought::{Brought, Functions};
 use super::custom::{Custom, CustomError, join};
 use super::error::DriverError;
@@ -164,8 +164,8 @@ impl Model for Own {
         }
     }
 
-    fn work(&self) -> Vec<String> {
-        self.scenario.work()
+    fn jobs(&self) -> Vec<String> {
+        self.scenario.jobs()
     }
 
     fn indivisible(&self) -> Option<&'static str> {
@@ -180,8 +180,8 @@ impl Model for Own {
         Model::unused(&self.scenario, settings)
     }
 
-    fn jobs(&self) -> Jobs {
-        Model::jobs(&self.scenario)
+    fn steps(&self) -> Steps {
+        Model::steps(&self.scenario)
     }
 
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {

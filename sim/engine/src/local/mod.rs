@@ -48,7 +48,7 @@ impl Model for LocalScenario {
         self.objective.reads()
     }
 
-    fn work(&self) -> Vec<String> {
+    fn jobs(&self) -> Vec<String> {
         self.learning
             .methods
             .iter()

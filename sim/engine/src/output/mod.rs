@@ -50,7 +50,7 @@ impl Model for OutputScenario {
         None
     }
 
-    fn work(&self) -> Vec<String> {
+    fn jobs(&self) -> Vec<String> {
         vec![run::JOB.to_owned()]
     }
 

@@ -54,7 +54,7 @@ impl Model for OutsourcedScenario {
         self.objective.reads()
     }
 
-    fn work(&self) -> Vec<String> {
+    fn jobs(&self) -> Vec<String> {
         run::Compared::of(self)
             .iter()
             .map(run::Compared::name)

@@ -180,7 +180,7 @@ fn all_of_it(
 ) -> Result<(), CliError> {
     let head = model.head();
     let path = open.path().to_owned();
-    let steps = model.jobs();
+    let steps = model.steps();
     let mut writer = ProgressWriter::new("run", &head.name, steps.unit, steps.count);
     let result = open.execute(model, options, &writer);
     writer.finish();

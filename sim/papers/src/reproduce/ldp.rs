@@ -76,8 +76,8 @@ impl Measured {
             data: options.data.clone(),
             ..Default::default()
         };
-        let jobs = model::Model::jobs(&scenario);
-        let writer = ProgressWriter::new("reproduce", label, jobs.unit, jobs.count);
+        let steps = model::Model::steps(&scenario);
+        let writer = ProgressWriter::new("reproduce", label, steps.unit, steps.count);
         let runs = run(&scenario, &how, &writer)
             .map_err(|error: ModelError| ReproduceError::new(error))?;
         let outcome = model::local::report::record(&scenario, &runs);
