@@ -96,8 +96,13 @@ fn built() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
+/// Builds what writes the header, where it is missing.
+pub fn generator() -> Result<PathBuf, String> {
+    tools::pinned(CBINDGEN.0, CBINDGEN.1)
+}
+
 fn header(write: bool) -> Result<String, String> {
-    let cbindgen = tools::pinned(CBINDGEN.0, CBINDGEN.1)?;
+    let cbindgen = generator()?;
     let fresh = built()?.join("sordino.h");
     let kept = package().join("include/sordino.h");
     let mut command = Command::new(cbindgen);

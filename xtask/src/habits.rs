@@ -146,6 +146,14 @@ fn image() -> Result<String, String> {
     Ok(HADOLINT.to_owned())
 }
 
+/// Builds what these steps need, where it is missing.
+pub fn programs() -> Result<(), String> {
+    for (name, options) in [DENY, MDBOOK] {
+        tools::installed_by_cargo(name, options)?;
+    }
+    Ok(())
+}
+
 /// `cargo deny` for licences, bans and sources. Advisories are left out: their list is fetched from
 /// GitHub, and a check that cannot be repeated offline would make a build red that was green an
 /// hour before.

@@ -155,6 +155,9 @@ pub fn run(report: &mut Report) {
     report.step("device on the wire: another server", stranger);
 }
 
+/// How the device is built.
+const BUILD: [&str; 5] = ["build", "--locked", "--release", "--target", tools::M4F];
+
 fn in_folder(words: &[&str]) -> Command {
     let mut command = cargo(words);
     command
@@ -163,8 +166,8 @@ fn in_folder(words: &[&str]) -> Command {
     command
 }
 
-fn image() -> Result<String, String> {
-    process::run(&mut in_folder(&["fmt", "--check"]))?;
+/// Lints the device and builds it as a real federation needs it, in a folder of its own.
+pub fn lint_and_build() -> Result<(), String> {
     for features in ["--no-default-features", "--all-features"] {
         let clippy = [
             "clippy",
@@ -179,10 +182,14 @@ fn image() -> Result<String, String> {
         ];
         process::run(&mut in_folder(&clippy))?;
     }
-    let build = ["build", "--locked", "--release", "--target", tools::M4F];
-    process::run(in_folder(&build).arg("--no-default-features"))?;
+    process::run(in_folder(&BUILD).arg("--no-default-features")).map(|_| ())
+}
+
+fn image() -> Result<String, String> {
+    process::run(&mut in_folder(&["fmt", "--check"]))?;
+    lint_and_build()?;
     let real = size()?;
-    process::run(&mut in_folder(&build))?;
+    process::run(&mut in_folder(&BUILD))?;
     process::run(&mut cargo(&[
         "build",
         "-q",

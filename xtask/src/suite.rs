@@ -102,8 +102,35 @@ fn forgiven(
     ))
 }
 
+/// What later steps build in folders of their own, built before its turn and at a low priority:
+/// many steps wait for clocks, or for one thread, and leave processors idle. What fails here fails
+/// again in its step, which says so.
+fn ahead() {
+    process::step_aside();
+    let builds: [fn() -> Result<(), String>; 4] = [
+        habits::programs,
+        || c::generator().map(|_| ()),
+        networked::lint_and_build,
+        template::build,
+    ];
+    for build in builds {
+        if let Err(error) = build() {
+            println!("built ahead: {error}");
+        }
+    }
+}
+
 /// Runs all steps.
 pub fn run(report: &mut Report) {
+    std::thread::scope(|scope| {
+        steps(report, || {
+            scope.spawn(ahead);
+        });
+    });
+}
+
+/// All steps, one after the other; `ready` is called once targets and emulators are there.
+fn steps(report: &mut Report, ready: impl FnOnce()) {
     let packages: Vec<&str> = PACKAGES
         .iter()
         .flat_map(|package| ["-p", package])
@@ -124,6 +151,7 @@ pub fn run(report: &mut Report) {
     report.step("node", || tools::program("node", "nodejs"));
     report.step("certificates", tools::openssl);
     report.step("fonts", tools::fonts);
+    ready();
     report.step("formatting", || quiet(cargo(&["fmt", "--all", "--check"])));
     report.step("lints", || {
         let options = [

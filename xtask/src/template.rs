@@ -86,6 +86,19 @@ pub fn run(report: &mut Report) {
     );
 }
 
+/// Builds the template in a folder of its own: for its three targets, and as those agents are built
+/// that a module turns it into.
+pub fn build() -> Result<(), String> {
+    let folder = root().join("templates/embassy-agent");
+    for triple in [tools::M4F, tools::M0, tools::RISCV] {
+        let words = ["build", "--release", "--locked", "--target", triple];
+        process::run(&mut in_folder(&folder, &words))?;
+    }
+    let words = ["build", "--release", "--locked", "--target", tools::M4F];
+    let mut other = in_folder(&folder, &words);
+    process::run(other.args(["--no-default-features", "--features", "agent"])).map(|_| ())
+}
+
 /// A command of cargo in a copy of the template, or in the template itself.
 fn in_folder(folder: &Path, words: &[&str]) -> Command {
     let mut command = cargo(words);

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use crate::process::{self, tools_folder};
 
@@ -19,6 +20,9 @@ pub const M4_SOFT: &str = "thumbv7em-none-eabi";
 pub const RISCV: &str = "riscv32imac-unknown-none-elf";
 /// WebAssembly without a system.
 pub const WASM: &str = "wasm32-unknown-unknown";
+
+/// Held while a program is looked for and built: two that did it at a time would build it twice.
+static BUILDING: Mutex<()> = Mutex::new(());
 
 const TARGETS: [&str; 6] = [M4F, M0, M33, M4_SOFT, RISCV, WASM];
 
@@ -127,6 +131,7 @@ pub fn installed_by_cargo(name: &str, options: &[&str]) -> Result<PathBuf, Strin
     if version(name).is_some() {
         return Ok(PathBuf::from(name));
     }
+    let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tools_folder();
     let program = folder.join("bin").join(name);
     if !program.is_file() {
@@ -145,6 +150,7 @@ fn is_of(program: &Path, exact: &str) -> bool {
 /// A program of the same name as its crate, of exactly this version, built into `target/tools`
 /// once: what it writes is compared byte for byte.
 pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
+    let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tools_folder();
     let program = folder.join("bin").join(name);
     if !is_of(&program, exact) {
