@@ -1,9 +1,9 @@
 //! One method of one run from beginning to end, over whatever collective holds its agents.
 //!
 //! A round: agents query, with the last broadcast as a hint, and upload; the deadline closes the
-//! collection; the release is charged, written down, noised; the recorder ends the round; releases that
-//! have an order of their own follow; if it is time, a checkpoint is written. What is the same for
-//! all methods is here, once; what a method adds is its [`Federated`].
+//! collection; the release is charged, written down, noised; the recorder ends the round; releases
+//! that have an order of their own follow; if it is time, a checkpoint is written. What is the same
+//! for all methods is here, once; what a method adds is its [`Federated`].
 
 use std::path::Path;
 use std::sync::Arc;
