@@ -17,7 +17,6 @@ use sordino_experiment::scenario::Head;
 use sordino_experiment::scenario::unused::Unused;
 use sordino_report::chart::Picture;
 use sordino_report::read::RunFiles;
-use sordino_report::results::Results;
 use sordino_report::view::View;
 
 use super::hub::Hub;
@@ -182,11 +181,10 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// **Errors**: [`ModelError`]; the first that occurred ends the execution.
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError>;
 
-    /// What people see of that, made of the files alone, of which `results` are those that every
-    /// trust model has.
+    /// What people see of that, made of the files alone.
     ///
     /// **Errors**: files that were changed.
-    fn view(&self, results: &Results, files: RunFiles<'_>) -> Result<View, ModelError>;
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError>;
 
     /// Pictures other than those of every trust model, made of the files alone.
     ///

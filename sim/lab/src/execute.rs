@@ -230,8 +230,9 @@ pub fn shown(
     model: &dyn Model,
     files: RunFiles<'_>,
 ) -> Result<Vec<(&'static str, String)>, ModelError> {
+    // A trust model's own check comes first: it knows which line of its files is wrong.
+    let view = model.view(files)?;
     let results = Results::read(files).map_err(ModelError::input)?;
-    let view = model.view(&results, files)?;
     Ok(view.files(&model.head(), model.resolved(), model.explain()?, &results))
 }
 

@@ -170,7 +170,8 @@ impl Model for Toy {
         })
     }
 
-    fn view(&self, results: &Results, _: RunFiles<'_>) -> Result<View, ModelError> {
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        let results = Results::read(files).map_err(ModelError::input)?;
         let columns = Columns::<MethodSummary>::new()
             .text("method", |method| method.name.clone())
             .number("off", |method| number(Some(method.measures[0].mean)));

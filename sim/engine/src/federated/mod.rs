@@ -27,7 +27,6 @@ use sordino_experiment::scenario::{Head, ObjectiveConfig, Scenario};
 use sordino_report::chart::Picture;
 use sordino_report::federation::{page, pictures};
 use sordino_report::read::RunFiles;
-use sordino_report::results::Results;
 use sordino_report::view::View;
 
 use super::contract::{Model, ModelError, Options, Steps, TrustModel};
@@ -160,7 +159,7 @@ impl Model for Scenario {
         .collect()
     }
 
-    fn view(&self, _: &Results, files: RunFiles<'_>) -> Result<View, ModelError> {
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
         Ok(page::view(files, self).map_err(DriverError::Folder)?)
     }
 

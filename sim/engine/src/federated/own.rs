@@ -11,7 +11,6 @@ use sordino_experiment::world::oracle::Oracle;
 use sordino_experiment::world::{self, Family, ObjectiveError};
 use sordino_report::chart::Picture;
 use sordino_report::read::RunFiles;
-use sordino_report::results::Results;
 use sordino_report::view::View;
 
 use super::super::contract::{Model, ModelError, Options, Steps};
@@ -188,8 +187,8 @@ impl Model for Own {
         execute::record(&self.scenario, &self.brought, options, progress)
     }
 
-    fn view(&self, results: &Results, files: RunFiles<'_>) -> Result<View, ModelError> {
-        self.scenario.view(results, files)
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        self.scenario.view(files)
     }
 
     fn pictures(&self, files: RunFiles<'_>) -> Result<Vec<Picture>, ModelError> {

@@ -61,8 +61,9 @@ impl Model for LocalScenario {
         Ok(report::record(self, &runs))
     }
 
-    fn view(&self, results: &Results, _: RunFiles<'_>) -> Result<View, ModelError> {
-        report::view(self, results).map_err(ModelError::input)
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        let results = Results::read(files).map_err(ModelError::input)?;
+        report::view(self, &results).map_err(ModelError::input)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {

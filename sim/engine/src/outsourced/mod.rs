@@ -67,8 +67,8 @@ impl Model for OutsourcedScenario {
         Ok(report::record(self, &source, &runs))
     }
 
-    fn view(&self, results: &Results, _: RunFiles<'_>) -> Result<View, ModelError> {
-        report::view(self, results)
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        report::view(self, &Results::read(files).map_err(ModelError::input)?)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {
