@@ -86,17 +86,14 @@ pub fn run(report: &mut Report) {
     );
 }
 
-/// Builds the template in a folder of its own: for its three targets, and as those agents are built
-/// that a module turns it into.
+/// Builds the template for its three targets, in a folder of its own.
 pub fn build() -> Result<(), String> {
     let folder = root().join("templates/embassy-agent");
     for triple in [tools::M4F, tools::M0, tools::RISCV] {
         let words = ["build", "--release", "--locked", "--target", triple];
         process::run(&mut in_folder(&folder, &words))?;
     }
-    let words = ["build", "--release", "--locked", "--target", tools::M4F];
-    let mut other = in_folder(&folder, &words);
-    process::run(other.args(["--no-default-features", "--features", "agent"])).map(|_| ())
+    Ok(())
 }
 
 /// A command of cargo in a copy of the template, or in the template itself.
