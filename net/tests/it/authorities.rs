@@ -336,7 +336,7 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
             &ca,
             "--close-early",
             "--deadline",
-            "60s",
+            "10s",
             "--linger",
             "600s",
         ];
