@@ -6,18 +6,16 @@
 
 use core::task::Poll;
 
-use super::consulted::Consulted;
 use super::evidence::{Moments, Rows, fit};
-use super::hypothesis::{Hypotheses, Hypothesis};
-use super::newcomer::Newcomer;
+use super::hypothesis::Hypotheses;
+use super::newcomer::{Consulted, Newcomer};
 use super::reading::{Reading, covers_box};
-use super::screen::{Begun, gain_at_most, leaders};
 use super::storage::{BlockParts, FitParts};
-use super::work::{Best, Bound, Counted, Held, Looking, Sifting, Weighing, Work};
+use super::work::{Best, Counted, Looking, Sifting, Weighing, Work};
 use crate::acquisition::log_expected_improvement;
 use crate::domain::sobol::coordinate;
-use crate::linalg::slice::{at, head_mut, set};
-use crate::linalg::{matvec, squared_distance};
+use crate::linalg::slice::{at, set};
+use crate::linalg::squared_distance;
 use crate::math::Scalar;
 use crate::optimizer::Point;
 
@@ -34,9 +32,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     /// [failed](Newcomer::fail) once all failed.
     ///
     /// **Cost**: with a trusted file all hypotheses at n³/6 multiply-adds, and for each candidate M
-    /// exponentials and nM + n²/2 multiply-adds, M² more without [`Newcomer::with_moments`]. With
-    /// it, and with room for a few observations more, of most candidates a bound says that they
-    /// cannot be the one: M + n exponentials of four digits and 2(M + n) multiply-adds.
+    /// exponentials and nM + n²/2 multiply-adds, M² more without [`Newcomer::with_moments`].
     /// Averaged, hypotheses are weighed twice, and each that counts takes n³/6 for every `width`
     /// candidates and n²/2 for every candidate.
     pub fn suggest(&mut self) -> usize {
@@ -48,24 +44,23 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     /// [`Newcomer::suggest`] in slices: at most `evaluations` more, at least one. An evaluation is
-    /// a hypothesis that is weighed, a candidate under one hypothesis, or one of some n/4 parts
-    /// of what comes before the candidates; a block of `width` candidates (see
-    /// [`super::storage_len`]) is not divided.
+    /// a hypothesis that is weighed, or a candidate under one hypothesis; a block of `width`
+    /// candidates (see [`super::storage_len`]) is not divided.
     pub fn suggest_step(&mut self, evaluations: u32) -> Poll<usize> {
         if self.covers_first() {
             return Poll::Ready(self.nearest_to_design());
         }
         let mut left = evaluations.max(1);
         while left > 0 && !matches!(self.work, Work::Done(_)) {
-            match self.work {
-                Work::None if self.rows == 0 => self.work = Work::First(Best::NONE),
-                Work::None => self.work = Work::Weigh(Weighing::NONE),
+            self.work = match core::mem::replace(&mut self.work, Work::None) {
+                Work::None if self.rows == 0 => Work::First(Best::NONE),
+                Work::None => Work::Weigh(Weighing::NONE),
                 Work::First(best) => self.look_at_means(best, &mut left),
                 Work::Weigh(weighing) => self.weigh(weighing, &mut left),
                 Work::Sift(sifting) => self.sift(sifting, &mut left),
-                Work::Look(_) => self.look(&mut left),
-                Work::Done(_) => {}
-            }
+                Work::Look(looking) => self.look(looking, &mut left),
+                Work::Done(candidate) => Work::Done(candidate),
+            };
         }
         match self.work {
             Work::Done(candidate) => Poll::Ready(candidate),
@@ -80,77 +75,56 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     /// More candidates of the first question: the largest m.
-    fn look_at_means(&mut self, mut best: Best<T>, left: &mut u32) {
+    fn look_at_means(&mut self, mut best: Best<T>, left: &mut u32) -> Work<T> {
         while best.looked < self.count() {
             if *left == 0 {
-                self.work = Work::First(best);
-                return;
+                return Work::First(best);
             }
             *left -= 1;
             let (mean, _) = self.file_at(best.looked);
             best.offer(best.looked, mean);
             best.looked += 1;
         }
-        self.work = Work::Done(best.chosen.unwrap_or(0));
+        Work::Done(best.chosen.unwrap_or(0))
     }
 
-    /// More hypotheses are weighed. Stages are functions that nobody inlines, so that no stack has
-    /// room for two.
-    #[inline(never)]
-    fn weigh(&mut self, mut weighing: Weighing<T>, left: &mut u32) {
-        let all = self.hypotheses;
-        let count = all.count();
-        let mut hypothesis = all.get(weighing.next);
-        let (rows, mut parts, ..) = self.parts();
-        while weighing.next < count {
+    /// More hypotheses are weighed.
+    fn weigh(&mut self, mut weighing: Weighing<T>, left: &mut u32) -> Work<T> {
+        while weighing.next < self.hypotheses.count() {
             if *left == 0 {
-                self.work = Work::Weigh(weighing);
-                return;
+                return Work::Weigh(weighing);
             }
             *left -= 1;
-            all.turn_to(&mut hypothesis, weighing.next);
-            let fitted = fit(&rows, &hypothesis, &mut weighing.kept, &mut parts);
-            weighing.add(fitted.log_weight);
+            weighing.add(self.log_weight(weighing.next));
         }
         match self.reading {
             Reading::Trusted => {
                 let mut likeliest = Counted::default();
                 likeliest.insert(weighing.likeliest);
-                self.begin_to_look(likeliest, weighing.total());
+                self.begin_to_look(likeliest, weighing.total())
             }
-            _ => {
-                self.work = Work::Sift(Sifting {
-                    next: 0,
-                    total: weighing.total(),
-                    counted: Counted::default(),
-                    kept: weighing.kept,
-                });
-            }
+            _ => Work::Sift(Sifting {
+                next: 0,
+                total: weighing.total(),
+                counted: Counted::default(),
+            }),
         }
     }
 
     /// More hypotheses are kept or left out.
-    #[inline(never)]
-    fn sift(&mut self, mut sifting: Sifting<T>, left: &mut u32) {
-        let all = self.hypotheses;
-        let count = all.count();
-        let mut hypothesis = all.get(sifting.next);
-        let (rows, mut parts, ..) = self.parts();
-        while sifting.next < count {
+    fn sift(&mut self, mut sifting: Sifting<T>, left: &mut u32) -> Work<T> {
+        while sifting.next < self.hypotheses.count() {
             if *left == 0 {
-                self.work = Work::Sift(sifting);
-                return;
+                return Work::Sift(sifting);
             }
             *left -= 1;
-            all.turn_to(&mut hypothesis, sifting.next);
-            let fitted = fit(&rows, &hypothesis, &mut sifting.kept, &mut parts);
-            let weight = (fitted.log_weight - sifting.total).exp();
+            let weight = (self.log_weight(sifting.next) - sifting.total).exp();
             if weight >= T::from_f64(WEIGHT_MIN) {
                 sifting.counted.insert(sifting.next);
             }
             sifting.next += 1;
         }
-        self.begin_to_look(sifting.counted, sifting.total);
+        self.begin_to_look(sifting.counted, sifting.total)
     }
 
     /// The posterior probability that the file counts, Σ of the weights of the hypotheses with τ =
@@ -174,21 +148,16 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         if !matches!(self.work, Work::Done(_)) {
             self.work = Work::None;
         }
-        let all = self.hypotheses;
-        let mut hypothesis = all.get(0);
-        let (rows, mut parts, ..) = self.parts();
-        let mut weighing = Weighing::NONE;
-        let mut trusting = T::ZERO;
-        for index in 0..all.count() {
-            all.turn_to(&mut hypothesis, index);
-            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.kept, &mut parts);
-            weighing.add(weight);
+        let mut all = Weighing::NONE;
+        for hypothesis in 0..self.hypotheses.count() {
+            let weight = self.weight_or_prior(hypothesis);
+            all.add(weight);
         }
-        let total = weighing.total();
-        for index in (0..all.count()).filter(|index| all.trusts(*index)) {
-            all.turn_to(&mut hypothesis, index);
-            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.kept, &mut parts);
-            trusting += (weight - total).exp();
+        let mut trusting = T::ZERO;
+        for hypothesis in 0..self.hypotheses.count() {
+            if self.hypotheses.get(hypothesis).trusts {
+                trusting += (self.weight_or_prior(hypothesis) - all.total()).exp();
+            }
         }
         // Rounding may lift it above 1. Weights that compare with nothing are no reason to trust.
         if trusting >= T::ZERO {
@@ -231,115 +200,55 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             && (self.rows == 0 || self.trust() >= T::from_f64(BORNE_OUT))
     }
 
-    fn begin_to_look(&mut self, counted: Counted, total: T) {
+    /// The logarithm of a hypothesis' weight, of its prior where nothing was observed.
+    fn weight_or_prior(&mut self, hypothesis: usize) -> T {
+        if self.rows == 0 {
+            self.hypotheses.get(hypothesis).ln_prior
+        } else {
+            self.log_weight(hypothesis)
+        }
+    }
+
+    pub(super) fn log_weight(&mut self, hypothesis: usize) -> T {
+        let hypothesis = self.hypotheses.get(hypothesis);
+        let (rows, mut parts, ..) = self.parts();
+        fit(&rows, hypothesis, &mut parts).log_weight
+    }
+
+    fn begin_to_look(&self, counted: Counted, total: T) -> Work<T> {
         let repeats = self.rows >= self.count()
             && (0..self.count()).all(|candidate| self.is_visited(candidate));
-        let consults = (0..self.hypotheses.count())
-            .any(|index| counted.holds(index) && self.hypotheses.trusts(index));
-        self.work = Work::Look(Looking {
+        Work::Look(Looking {
             counted,
             total,
-            held: None,
-            kept: None,
-            bound: Bound::Waiting,
-            first: None,
-            leaders: [None; 2],
-            stays: false,
-            consults,
+            fitted: None,
             next: 0,
             loaded: false,
             repeats,
             best: Best::NONE,
-        });
+        })
     }
 
-    /// More candidates.
-    #[inline(never)]
-    fn look(&mut self, left: &mut u32) {
-        let Work::Look(mut looking) = core::mem::replace(&mut self.work, Work::None) else {
-            return;
-        };
-        let is_alone = self.reading == Reading::Trusted;
-        let chosen = if is_alone && !looking.is_prepared() {
-            *left -= 1;
-            self.prepare(&mut looking);
-            None
-        } else if matches!(looking.bound, Bound::Ended(_)) {
-            self.look_one_by_one(&mut looking, left)
-        } else {
-            self.look_in_blocks(&mut looking, left)
-        };
-        self.work = match chosen {
-            Some(candidate) => Work::Done(candidate),
-            None => Work::Look(looking),
-        };
-    }
-
-    /// A part of what one hypothesis for all candidates takes before the first of them.
-    #[inline(never)]
-    fn prepare(&mut self, looking: &mut Looking<T>) {
-        let hypotheses = self.hypotheses;
-        let count = self.count();
-        let (rows, mut parts, _, file) = self.parts();
-        if looking.held.is_none() {
-            let index = looking.counted.next(0).unwrap_or(0);
-            looking.bring(index, &hypotheses, &rows, &mut parts);
-        } else if matches!(looking.bound, Bound::Ended(_)) {
-            looking.begin_with(count, &rows, &file);
-        } else {
-            looking.bind(&rows, &file, &mut parts);
-        }
-    }
-
-    /// More candidates of one hypothesis; the one to evaluate, once all were looked at.
-    #[inline(never)]
-    fn look_one_by_one(&mut self, looking: &mut Looking<T>, left: &mut u32) -> Option<usize> {
-        let count = self.count();
-        let first = looking.first.unwrap_or(0);
-        let (rows, mut parts, mut block, file) = self.parts();
-        while looking.best.looked < count {
-            if *left == 0 {
-                return None;
-            }
-            *left -= 1;
-            let place = first + looking.best.looked;
-            let candidate = if place < count { place } else { place - count };
-            // What is not passed over is an evaluation more.
-            if !looking.stays && looking.is_passed_over(candidate, &rows, &file, parts.spare) {
-                looking.best.looked += 1;
-            } else if looking.stays {
-                looking.look_at(candidate, &rows, &file, &mut parts, &mut block);
-                looking.best.looked += 1;
-                looking.stays = false;
-            } else {
-                looking.stays = true;
-            }
-        }
-        Some(looking.best.chosen.unwrap_or(0))
-    }
-
-    /// More blocks of candidates, hypothesis by hypothesis; the one to evaluate, once all were
-    /// looked at.
-    #[inline(never)]
-    fn look_in_blocks(&mut self, looking: &mut Looking<T>, left: &mut u32) -> Option<usize> {
+    /// More blocks of candidates, hypothesis by hypothesis.
+    fn look(&mut self, mut looking: Looking<T>, left: &mut u32) -> Work<T> {
         let hypotheses = self.hypotheses;
         let most = self.width;
         let count = self.count();
         let (rows, mut parts, mut block, file) = self.parts();
         while looking.best.looked < count {
             if *left == 0 {
-                return None;
+                return Work::Look(looking);
             }
             let start = looking.best.looked;
             let width = most.min(count - start);
             *left = left.saturating_sub(width as u32);
             if !looking.loaded {
-                load(looking, start, width, &rows, &mut parts, &mut block, &file);
+                load(&looking, start, width, &rows, &mut parts, &mut block, &file);
                 looking.loaded = true;
             }
             if let Some(index) = looking.next_counted() {
                 looking.bring(index, &hypotheses, &rows, &mut parts);
-                add_gains(looking, start, width, &rows, &mut parts, &mut block, &file);
+                add_gains(&looking, start, width, &rows, &mut parts, &mut block, &file);
                 looking.next = index + 1;
             }
             if looking.next_counted().is_none() {
@@ -349,7 +258,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
                 (looking.best.looked, looking.next, looking.loaded) = (start + width, 0, false);
             }
         }
-        Some(looking.best.chosen.unwrap_or(0))
+        Work::Done(looking.best.chosen.unwrap_or(0))
     }
 
     /// The candidate nearest to the next point of a Sobol sequence that was not visited; if each
@@ -391,161 +300,16 @@ impl<T: Scalar> Looking<T> {
         rows: &Rows<'_, T>,
         parts: &mut FitParts<'_, T>,
     ) {
-        let mut hypothesis = match self.held.take() {
-            Some(held) if held.index == index => {
-                self.held = Some(held);
-                return;
-            }
-            Some(held) => held.hypothesis,
-            None => all.get(index),
-        };
-        all.turn_to(&mut hypothesis, index);
-        let fitted = fit(rows, &hypothesis, &mut self.kept, parts);
-        let (_, incumbent) = fitted.best_visited(rows, parts);
-        self.held = Some(Held {
-            index,
-            hypothesis,
-            fitted,
-            incumbent,
-        });
-    }
-}
-
-impl<T: Scalar> Looking<T> {
-    /// Whether nothing is left to do before candidates are looked at.
-    fn is_prepared(&self) -> bool {
-        match self.bound {
-            Bound::Waiting | Bound::Begun(_) => false,
-            Bound::Ended(_) => self.first.is_some(),
-            Bound::Without => true,
-        }
-    }
-
-    /// Goes on with a bound of what candidates promise under the hypothesis in the storage. There
-    /// is none where their moments under the file need be computed, where the covariance of the
-    /// observations is none, or where no gain is a number: then the first that is open is asked.
-    fn bind(&mut self, rows: &Rows<'_, T>, file: &Consulted<'_, T>, parts: &mut FitParts<'_, T>) {
-        let Some(Held {
-            hypothesis, fitted, ..
-        }) = &self.held
-        else {
+        if self
+            .fitted
+            .as_ref()
+            .is_some_and(|(fitted, ..)| *fitted == index)
+        {
             return;
-        };
-        self.bound = match self.bound {
-            Bound::Begun(mut begun) => {
-                if begun.add(rows, file, parts) {
-                    Bound::Begun(begun)
-                } else {
-                    let ended = begun.end(fitted, hypothesis, rows, parts);
-                    ended.map_or(Bound::Without, Bound::Ended)
-                }
-            }
-            Bound::Waiting
-                if fitted.holds
-                    && (fitted.log_weight - self.total).is_finite()
-                    && (!hypothesis.trusts || file.has_table()) =>
-            {
-                // The spare storage is another's from here on.
-                self.kept = None;
-                let begun = Begun::new(fitted, hypothesis, rows, file, parts);
-                begun.map_or(Bound::Without, Bound::Begun)
-            }
-            _ => Bound::Without,
-        };
-    }
-
-    /// Finds the candidate that is looked at first, of those that were not visited that of largest
-    /// m: the better it is, the more others are passed over.
-    fn begin_with(&mut self, count: usize, rows: &Rows<'_, T>, file: &Consulted<'_, T>) {
-        let mut best = Best::NONE;
-        for candidate in 0..count {
-            let mean = file.said(candidate).mean;
-            if (best.chosen.is_none() || mean > best.value) && !rows.hold(candidate) {
-                best.offer(candidate, mean);
-            }
         }
-        self.first = Some(best.chosen.unwrap_or(0));
-    }
-
-    /// Whether a candidate may not be asked, or cannot be better than the best so far.
-    fn is_passed_over(
-        &self,
-        candidate: usize,
-        rows: &Rows<'_, T>,
-        file: &Consulted<'_, T>,
-        spare: &mut [T],
-    ) -> bool {
-        let (Some(held), Bound::Ended(screen)) = (&self.held, &self.bound) else {
-            return true;
-        };
-        if !self.is_open(candidate, rows) {
-            return true;
-        }
-        if self.best.chosen.is_none() {
-            return false;
-        }
-        let known = (rows.candidate(candidate), file.said(candidate));
-        let most = screen.moments(&held.fitted, &held.hypothesis, rows, file, known, spare);
-        let is_less =
-            |leader: Moments<T>| most.mean <= leader.mean && most.variance <= leader.variance;
-        let log_share = held.fitted.log_weight - self.total;
-        self.leaders.into_iter().flatten().any(is_less)
-            || gain_at_most(log_share, most, held.incumbent) < self.best.value
-    }
-
-    /// A candidate by its moments.
-    fn look_at(
-        &mut self,
-        candidate: usize,
-        rows: &Rows<'_, T>,
-        file: &Consulted<'_, T>,
-        parts: &mut FitParts<'_, T>,
-        block: &mut BlockParts<'_, T>,
-    ) {
-        let Some(held) = &self.held else { return };
-        let Held {
-            hypothesis,
-            fitted,
-            incumbent,
-            ..
-        } = held;
-        let point = rows.candidate(candidate);
-        let shared = head_mut(block.shared, rows.len());
-        if hypothesis.trusts {
-            let row = file.kernel_row(point, parts.scratch);
-            matvec(file.links(), row, shared);
-        }
-        let said = file.said(candidate);
-        let found = fitted.moments(hypothesis, rows, point, shared, said, parts);
-        let value = log_expected_improvement::value(found.mean, found.variance, *incumbent);
-        let before = self.best.chosen;
-        let gain = log_sum(-T::INFINITY, fitted.log_weight - self.total + value);
-        self.best.offer(candidate, gain);
-        if self.best.chosen != before {
-            self.leaders = leaders(found, value, *incumbent);
-        }
-    }
-
-    /// Whether a candidate may be asked.
-    fn is_open(&self, candidate: usize, rows: &Rows<'_, T>) -> bool {
-        if self.repeats && (rows.all_failed() || !rows.has_failed(candidate)) {
-            return true;
-        }
-        !rows.hold(candidate)
-    }
-}
-
-/// The logarithm of a hypothesis' weight, of its prior where nothing was observed.
-fn weight_or_prior<T: Scalar>(
-    rows: &Rows<'_, T>,
-    hypothesis: &Hypothesis<T>,
-    kept: &mut Option<usize>,
-    parts: &mut FitParts<'_, T>,
-) -> T {
-    if rows.len() == 0 {
-        hypothesis.ln_prior
-    } else {
-        fit(rows, hypothesis, kept, parts).log_weight
+        let fitted = fit(rows, all.get(index), parts);
+        let (_, incumbent) = fitted.best_visited(rows, parts);
+        self.fitted = Some((index, fitted, incumbent));
     }
 }
 
@@ -565,12 +329,14 @@ fn load<T: Scalar>(
     block: &mut BlockParts<'_, T>,
     file: &Consulted<'_, T>,
 ) {
+    let any = looking.repeats && rows.all_failed();
     for place in 0..width {
         let candidate = start + place;
-        let open = looking.is_open(candidate, rows);
+        let repeated = looking.repeats && (any || !rows.has_failed(candidate));
+        let open = repeated || !rows.hold(candidate);
         set(block.gains, place, -T::INFINITY);
         set(block.variances, place, if open { T::ZERO } else { -T::ONE });
-        if open && looking.consults {
+        if open {
             file.load(
                 candidate,
                 rows.candidate(candidate),
@@ -594,10 +360,10 @@ fn add_gains<T: Scalar>(
     block: &mut BlockParts<'_, T>,
     file: &Consulted<'_, T>,
 ) {
-    let Some(held) = &looking.held else {
+    let Some((_, fitted, incumbent)) = &looking.fitted else {
         return;
     };
-    let log_share = held.fitted.log_weight - looking.total;
+    let log_share = fitted.log_weight - looking.total;
     for place in 0..width {
         if !is_open(block, place) {
             continue;
@@ -608,11 +374,9 @@ fn add_gains<T: Scalar>(
             mean: at(block.means, place),
             variance: at(block.variances, place),
         };
-        let found = held
-            .fitted
-            .moments(&held.hypothesis, rows, point, shared, said, parts);
+        let found = fitted.moments(rows, point, shared, said, parts);
         let gain =
-            log_share + log_expected_improvement::value(found.mean, found.variance, held.incumbent);
+            log_share + log_expected_improvement::value(found.mean, found.variance, *incumbent);
         let sum = log_sum(at(block.gains, place), gain);
         set(block.gains, place, sum);
     }
