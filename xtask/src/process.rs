@@ -76,7 +76,7 @@ impl Report {
 }
 
 /// Seconds of processors that ended commands of this program have taken, with all that they had
-/// started and waited for. Linux says it in hundredths.
+/// started and waited for, what is built ahead among them. Linux says it in hundredths.
 fn worked() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name of the program stands in brackets and may hold anything: fields are counted from its
@@ -364,6 +364,7 @@ fn describe(command: &Command) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn who_steps_aside_does_it_alone() {
         let nice = || {
