@@ -4,7 +4,7 @@
 use super::hypothesis::Hypothesis;
 use super::storage::FitParts;
 use crate::linalg::slice::{self, at, head, head_mut};
-use crate::linalg::{axpy, dot, lower, sum_of_squares};
+use crate::linalg::{axpy, dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
 /// The observations, and what the file says about them.
@@ -20,6 +20,8 @@ pub(super) struct Rows<'a, T> {
     pub(super) means: &'a [T],
     /// φᵢᵀΣφⱼ, packed.
     pub(super) shared: &'a [T],
+    /// Unit and zero of the model's values.
+    pub(super) unit: Unit<T>,
     /// ν, the noise variance as a fraction of A².
     pub(super) noise: T,
 }
@@ -61,25 +63,9 @@ impl<'a, T: Scalar> Rows<'a, T> {
         self.candidate(at(self.asked, i).to_u32() as usize)
     }
 
-    /// The values of rows that did not fail.
-    fn told(&self) -> impl Iterator<Item = T> {
-        self.values.iter().copied().filter(|y| y.is_finite())
-    }
-
-    /// Unit and zero of the model's values.
-    pub(super) fn unit(&self) -> Unit<T> {
-        let first = self.told().next().unwrap_or(T::ZERO);
-        Unit {
-            first,
-            worst: self.told().fold(first, |worst, y| worst.min(y)),
-            range: self
-                .told()
-                .fold(T::ZERO, |largest, y| largest.max((y - first).abs())),
-        }
-    }
-
     /// (y − y₁)/range of row i, 0 where the range is; of one that failed with the worst y.
-    fn target(&self, i: usize, unit: &Unit<T>) -> T {
+    fn target(&self, i: usize) -> T {
+        let unit = &self.unit;
         let value = at(self.values, i);
         let value = if value.is_finite() { value } else { unit.worst };
         if unit.range > T::ZERO {
@@ -101,11 +87,24 @@ pub(super) struct Unit<T> {
     pub(super) range: T,
 }
 
-/// A hypothesis and its numbers, which stand in [`FitParts`]; values in units of the range, from y₁
-/// on.
+impl<T: Scalar> Unit<T> {
+    /// Of the values of rows, which are infinite where one failed.
+    pub(super) fn of(values: &[T]) -> Self {
+        let told = || values.iter().copied().filter(|y| y.is_finite());
+        let first = told().next().unwrap_or(T::ZERO);
+        let farther = |largest: T, y: T| largest.max((y - first).abs());
+        Unit {
+            first,
+            worst: told().fold(first, T::min),
+            range: told().fold(T::ZERO, farther),
+        }
+    }
+}
+
+/// The numbers of a hypothesis; the others stand in [`FitParts`]. Values in units of the range,
+/// from y₁ on.
 #[derive(Clone, Debug)]
 pub(super) struct Fitted<T> {
-    pub(super) hypothesis: Hypothesis<T>,
     /// A, in units of the range.
     pub(super) scale: T,
     /// β, in units of the range from y₁ on.
@@ -113,6 +112,8 @@ pub(super) struct Fitted<T> {
     /// a₁·a₁, the precision of β at A = 1.
     pub(super) precision: T,
     pub(super) log_weight: T,
+    /// Whether no squared pivot was below ν.
+    pub(super) holds: bool,
 }
 
 /// Mean and variance at a candidate, in units of the range.
@@ -128,12 +129,14 @@ pub(super) struct Moments<T> {
 /// **Cost**: n³/6 + 3n²/2 multiply-adds, n²/2 exponentials.
 pub(super) fn fit<T: Scalar>(
     rows: &Rows<'_, T>,
-    hypothesis: Hypothesis<T>,
+    hypothesis: &Hypothesis<T>,
+    kept: &mut Option<usize>,
     parts: &mut FitParts<'_, T>,
 ) -> Fitted<T> {
     let n = rows.len();
-    factor(rows, &hypothesis, parts.factor);
-    let unit = rows.unit();
+    keep(rows, hypothesis, kept, parts.spare);
+    let correlations = kept.map(|_| &*parts.spare);
+    let holds = factor(rows, hypothesis, correlations, parts.factor);
     let ones = head_mut(parts.ones, n);
     let residual = head_mut(parts.residual, n);
     let model = head_mut(parts.scratch, n);
@@ -141,7 +144,7 @@ pub(super) fn fit<T: Scalar>(
     residual
         .iter_mut()
         .enumerate()
-        .for_each(|(i, y)| *y = rows.target(i, &unit));
+        .for_each(|(i, y)| *y = rows.target(i));
     lower::solve(parts.factor, ones);
     lower::solve(parts.factor, residual);
     let precision = sum_of_squares(ones);
@@ -159,7 +162,7 @@ pub(super) fn fit<T: Scalar>(
         dot(residual, model),
         sum_of_squares(model),
     ];
-    let inverse = if unit.range > T::ZERO {
+    let inverse = if rows.unit.range > T::ZERO {
         inverse_scale(products, n)
     } else {
         T::ONE
@@ -167,29 +170,75 @@ pub(super) fn fit<T: Scalar>(
     let scale = T::ONE / inverse;
     axpy(-scale, model, residual);
     let mut fitted = Fitted {
-        hypothesis,
         scale,
         level: value_level - scale * model_level,
         precision,
         log_weight: T::ZERO,
+        holds,
     };
-    fitted.log_weight = fitted.hypothesis.ln_prior;
+    fitted.log_weight = hypothesis.ln_prior;
     if n > 1 {
         fitted.log_weight += log_evidence(products, inverse, n, precision, parts.factor);
     }
     fitted
 }
 
-/// L of Q + νI. A squared pivot is ν at least, but for rounding.
-fn factor<T: Scalar>(rows: &Rows<'_, T>, hypothesis: &Hypothesis<T>, factor: &mut [T]) {
+/// Has k of all observations in `spare` for the hypotheses of one kernel, if there is room. `kept`
+/// says of which kernel they are.
+fn keep<T: Scalar>(
+    rows: &Rows<'_, T>,
+    hypothesis: &Hypothesis<T>,
+    kept: &mut Option<usize>,
+    spare: &mut [T],
+) {
+    if *kept == Some(hypothesis.family) {
+        return;
+    }
+    *kept = None;
+    if spare.len() < packed_len(rows.len()) {
+        return;
+    }
+    *kept = Some(hypothesis.family);
     for j in 0..rows.len() {
-        let point = rows.point(j);
-        let row = lower::row_mut(factor, j);
-        hypothesis
-            .kernel
-            .covariances(hypothesis.own, point, rows.points, rows.asked, row);
+        if let Some((own, before)) = lower::row_mut(spare, j).split_last_mut() {
+            let point = rows.point(j);
+            let kernel = &hypothesis.kernel;
+            kernel.covariances(T::ONE, point, rows.points, rows.asked, before);
+            *own = T::ONE;
+        }
+    }
+}
+
+/// L of Q + νI. A squared pivot is ν at least, but for rounding; whether each one was. Where it was
+/// not, as with a file whose numbers contradict each other, it is ν. `correlations` are k of all
+/// observations, if they are at hand.
+fn factor<T: Scalar>(
+    rows: &Rows<'_, T>,
+    hypothesis: &Hypothesis<T>,
+    correlations: Option<&[T]>,
+    factor: &mut [T],
+) -> bool {
+    let n = rows.len();
+    let mut holds = true;
+    if let Some(all) = correlations {
+        // Triangles of one form: all numbers in one loop.
+        let pairs = head_mut(factor, packed_len(n)).iter_mut().zip(all);
         if hypothesis.trusts {
-            axpy(T::ONE, lower::row(rows.shared, j), row);
+            let sum = |((q, k), s): ((&mut T, &T), &T)| *q = hypothesis.own * *k + *s;
+            pairs.zip(rows.shared).for_each(sum);
+        } else {
+            pairs.for_each(|(q, k)| *q = hypothesis.own * *k);
+        }
+    }
+    for j in 0..n {
+        let row = lower::row_mut(factor, j);
+        if correlations.is_none() {
+            let point = rows.point(j);
+            let kernel = &hypothesis.kernel;
+            kernel.covariances(hypothesis.own, point, rows.points, rows.asked, row);
+            if hypothesis.trusts {
+                axpy(T::ONE, lower::row(rows.shared, j), row);
+            }
         }
         if let Some(diagonal) = row.last_mut() {
             *diagonal += rows.noise;
@@ -198,8 +247,10 @@ fn factor<T: Scalar>(rows: &Rows<'_, T>, hypothesis: &Hypothesis<T>, factor: &mu
             && let Some(pivot) = lower::row_mut(factor, j).last_mut()
         {
             *pivot = rows.noise.sqrt();
+            holds = false;
         }
     }
+    holds
 }
 
 /// Takes the part along a₁ out of a and returns its coefficient, a·a₁/(a₁·a₁).
@@ -248,11 +299,10 @@ impl<T: Scalar> Fitted<T> {
         let alpha = head_mut(parts.scratch, n);
         slice::copy(parts.residual, alpha);
         lower::solve_transposed(parts.factor, alpha);
-        let unit = rows.unit();
         let any = rows.all_failed();
         let mut best = (0, -T::INFINITY);
         for (i, a) in alpha.iter().enumerate() {
-            let mean = rows.target(i, &unit) - rows.noise * *a;
+            let mean = rows.target(i) - rows.noise * *a;
             if mean > best.1 && (any || !rows.failed(at(rows.asked, i))) {
                 best = (i, mean);
             }
@@ -265,6 +315,7 @@ impl<T: Scalar> Fitted<T> {
     /// **Cost**: n²/2 + 3n multiply-adds, n exponentials.
     pub(super) fn moments(
         &self,
+        hypothesis: &Hypothesis<T>,
         rows: &Rows<'_, T>,
         point: &[T],
         shared: &[T],
@@ -275,7 +326,6 @@ impl<T: Scalar> Fitted<T> {
         let ones = head(parts.ones, n);
         let residual = head(parts.residual, n);
         let column = head_mut(parts.scratch, n);
-        let hypothesis = &self.hypothesis;
         hypothesis
             .kernel
             .covariances(hypothesis.own, point, rows.points, rows.asked, column);

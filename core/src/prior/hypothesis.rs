@@ -1,6 +1,7 @@
 //! The list of hypotheses: kernels, trust, and how much of the function is the newcomer's own.
 
 use super::reading::ln_trust;
+use super::rough::add;
 use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::optimizer::Point;
@@ -28,7 +29,7 @@ impl<T: Scalar> OwnKernel<T> {
     /// `variance` times the kernel between x and candidates, whose points lie in a row-major list:
     /// as many as `out` holds.
     ///
-    /// Small dimensions by name: a device spends a third of a search here. Sums in the order of the
+    /// Small dimensions by name: a device spends much of a search here. Sums in the order of the
     /// axes.
     pub(super) fn covariances(
         &self,
@@ -48,11 +49,14 @@ impl<T: Scalar> OwnKernel<T> {
                 d0 * d0 * *s0 + d1 * d1 * *s1
             }),
             ([x0, x1, x2], [s0, s1, s2]) => {
+                // By value: they are read once, and not again after every number that is written.
+                let (x0, x1, x2) = (*x0, *x1, *x2);
+                let (s0, s1, s2) = (*s0, *s1, *s2);
                 each(variance, points, candidates, out, |[p0, p1, p2]| {
-                    let d0 = *x0 - *p0;
-                    let d1 = *x1 - *p1;
-                    let d2 = *x2 - *p2;
-                    d0 * d0 * *s0 + d1 * d1 * *s1 + d2 * d2 * *s2
+                    let d0 = x0 - *p0;
+                    let d1 = x1 - *p1;
+                    let d2 = x2 - *p2;
+                    d0 * d0 * s0 + d1 * d1 * s1 + d2 * d2 * s2
                 })
             }
             (x, scales) => {
@@ -61,6 +65,30 @@ impl<T: Scalar> OwnKernel<T> {
                     *out = variance * exponent(x, point, scales).exp_nonpositive();
                 }
             }
+        }
+    }
+
+    /// Sums of aᵢk and bᵢk over a row-major list of points, to four digits.
+    pub(super) fn sums(&self, x: &[T], points: &[T], weights: &[[T; 3]]) -> (T, T) {
+        let base = T::from_f64(core::f64::consts::LOG2_E);
+        match (x, &self.scales[..]) {
+            ([x0, x1, x2], [s0, s1, s2]) => {
+                let (x0, x1, x2) = (*x0, *x1, *x2);
+                let (s0, s1, s2) = (*s0 * base, *s1 * base, *s2 * base);
+                add(
+                    points.as_chunks().0.iter(),
+                    weights,
+                    |[p0, p1, p2]: &[T; 3], _| {
+                        let d0 = x0 - *p0;
+                        let d1 = x1 - *p1;
+                        let d2 = x2 - *p2;
+                        d0 * d0 * s0 + d1 * d1 * s1 + d2 * d2 * s2
+                    },
+                )
+            }
+            (x, scales) => add(slice::rows(points, x.len()), weights, |point: &[T], _| {
+                base * exponent(x, point, scales)
+            }),
         }
     }
 }
@@ -96,7 +124,11 @@ fn each<T: Scalar, const D: usize>(
 /// One hypothesis.
 #[derive(Clone, Debug)]
 pub(super) struct Hypothesis<T> {
+    /// Number of its kernel, which it shares with its neighbours in the list.
+    pub(super) family: usize,
     pub(super) kernel: OwnKernel<T>,
+    /// The part of the prior that is the kernel's.
+    ln_lengths: T,
     /// τ: the file's mean and covariance count.
     pub(super) trusts: bool,
     /// ρ, the variance of the newcomer's own kernel.
@@ -156,10 +188,29 @@ impl<T: Scalar> Hypotheses<T> {
 
     /// Number `index`: kernel by kernel, τ = 0 first.
     pub(super) fn get(&self, index: usize) -> Hypothesis<T> {
-        let kernel = index / self.per_kernel().max(1);
-        let which = index % self.per_kernel().max(1);
-        let (kernel, ln_lengths) = self.kernel(kernel);
-        let (trusts, own, ln_trust) = match (which, self.trust) {
+        let family = index / self.per_kernel().max(1);
+        let (kernel, ln_lengths) = self.kernel(family);
+        let mut hypothesis = Hypothesis {
+            family,
+            kernel,
+            ln_lengths,
+            trusts: false,
+            own: T::ONE,
+            ln_prior: ln_lengths,
+        };
+        self.turn_to(&mut hypothesis, index);
+        hypothesis
+    }
+
+    /// Makes number `index` of one before it: what its kernel takes to compute, logarithms and a
+    /// square root, is computed only where the kernel is another one.
+    pub(super) fn turn_to(&self, hypothesis: &mut Hypothesis<T>, index: usize) {
+        let per_kernel = self.per_kernel().max(1);
+        if hypothesis.family != index / per_kernel {
+            *hypothesis = self.get(index);
+            return;
+        }
+        let (trusts, own, ln_trust) = match (index % per_kernel, self.trust) {
             (0, None) => (false, 1.0, T::ZERO),
             (0, Some((not, _))) => (false, 1.0, not),
             (which, trust) => (
@@ -168,12 +219,14 @@ impl<T: Scalar> Hypotheses<T> {
                 trust.map_or(T::ZERO, |(_, each)| each),
             ),
         };
-        Hypothesis {
-            kernel,
-            trusts,
-            own: T::from_f64(own),
-            ln_prior: ln_lengths + ln_trust,
-        }
+        hypothesis.trusts = trusts;
+        hypothesis.own = T::from_f64(own);
+        hypothesis.ln_prior = hypothesis.ln_lengths + ln_trust;
+    }
+
+    /// τ of number `index`.
+    pub(super) fn trusts(&self, index: usize) -> bool {
+        !index.is_multiple_of(self.per_kernel().max(1))
     }
 
     /// Kernel `index` and the logarithm of its prior.

@@ -64,6 +64,11 @@
 //! Covariances with observed points need gᵢ = L⁻ᵀΣφ(xᵢ), M numbers an observation, so that one
 //! takes M multiply-adds and no solve.
 //!
+//! Beside a trusted file most candidates are passed over by a bound of what they promise
+//! (`screen.rs`), which is the same question at a fraction of the time. It needs the table of
+//! moments and storage of observations that are still to come, (3 + D)n + 3M numbers of the (N −
+//! n)M that are free.
+//!
 //! **Privacy**: none is spent. A question is a function of the file and of the newcomer's own data;
 //! it is visible to those who evaluate it.
 //!
@@ -73,14 +78,18 @@
 //!
 //! **Example**: that of [`Newcomer`].
 
+mod consulted;
 mod error;
 mod evidence;
 mod hypothesis;
 mod log;
+mod looking;
 mod newcomer;
 mod own_model;
 mod public;
 mod reading;
+mod rough;
+mod screen;
 mod storage;
 mod suggest;
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::consulted::{Consulted, moments_of};
 use super::error::NewcomerError;
-use super::evidence::{Fitted, Moments, Rows, fit};
-use super::hypothesis::Hypotheses;
+use super::evidence::{Fitted, Moments, Rows, Unit, fit};
+use super::hypothesis::{Hypotheses, Hypothesis};
 use super::log::LogEntry;
 use super::public::PublicPrior;
 use super::reading::Reading;
@@ -331,7 +332,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         let prior = self.prior;
         let point = part(self.candidates, candidate * self.dim, self.dim);
         let landmarks = self.landmarks();
-        let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
+        let sizes = (n + 1, self.capacity);
+        let parts = split(self.storage.as_mut(), landmarks, sizes, self.width);
         set(parts.asked, n, T::from_u32(candidate as u32));
         set(parts.values, n, value);
         // Nothing that was in the storage before.
@@ -414,9 +416,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         }
         let hypotheses = self.hypotheses;
         let (rows, mut parts, ..) = self.parts();
-        let fitted = likeliest(&hypotheses, &rows, &mut parts);
+        let (_, fitted) = likeliest(&hypotheses, &rows, &mut parts);
         let (row, mean) = fitted.best_visited(&rows, &mut parts);
-        let unit = rows.unit();
+        let unit = rows.unit;
         Some((
             at(rows.asked, row).to_u32() as usize,
             unit.first + unit.range * mean,
@@ -467,8 +469,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         }
         let hypotheses = self.hypotheses;
         let (rows, mut parts, mut block, file) = self.parts();
-        let fitted = likeliest(&hypotheses, &rows, &mut parts);
-        let unit = rows.unit();
+        let (hypothesis, fitted) = likeliest(&hypotheses, &rows, &mut parts);
+        let unit = rows.unit;
         // Where all values are equal, A is 1: what is under way then looks as the file says, and
         // speaks neither for the file nor against it.
         let range = if unit.range > T::ZERO {
@@ -484,7 +486,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
                 variance: at(block.variances, 0),
             };
             let shared = file.shared(&block, 0, rows.len());
-            let found = fitted.moments(&rows, point, shared, said, &mut parts);
+            let found = fitted.moments(&hypothesis, &rows, point, shared, said, &mut parts);
             *mean = unit.first + range * found.mean;
         }
         Ok(())
@@ -556,7 +558,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         };
         let point = self.point(candidate);
         let landmarks = prior.count();
-        let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
+        let sizes = (self.rows, self.capacity);
+        let parts = split(self.storage.as_mut(), landmarks, sizes, self.width);
         let row = slice::head_mut(parts.fit.scratch, landmarks);
         if self.moments.is_none() {
             prior.kernel_row(point, row);
@@ -584,7 +587,12 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             shared,
             fit,
             block,
-        } = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
+        } = split(
+            self.storage.as_mut(),
+            landmarks,
+            (n, self.capacity),
+            self.width,
+        );
         let rows = Rows {
             dim: self.dim,
             points: self.candidates,
@@ -592,9 +600,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             values: head(values, n),
             means: head(means, n),
             shared,
+            unit: Unit::of(head(values, n)),
             noise: T::from_f64(self.settings.noise_fraction),
         };
-        let links = head(links, n * landmarks);
         (
             rows,
             fit,
@@ -602,7 +610,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             Consulted {
                 prior: self.prior,
                 moments: self.moments,
-                links,
+                links: &*links,
                 capacity: self.capacity,
             },
         )
@@ -613,78 +621,25 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     }
 }
 
-/// The file, as the candidates of a block need it.
-pub(super) struct Consulted<'a, T> {
-    prior: Option<&'a PublicPrior<'a, T>>,
-    moments: Option<&'a [T]>,
-    /// g of each observation.
-    links: &'a [T],
-    capacity: usize,
-}
-
-impl<T: Scalar> Consulted<'_, T> {
-    /// φᵢᵀΣφ(x) of the observations, m(x) and φᵀΣφ of a candidate at x, to a place of the block.
-    pub(super) fn load(
-        &self,
-        candidate: usize,
-        x: &[T],
-        n: usize,
-        fit: &mut FitParts<'_, T>,
-        block: &mut BlockParts<'_, T>,
-        place: usize,
-    ) {
-        let Some(prior) = self.prior else { return };
-        let row = slice::head_mut(fit.scratch, prior.count());
-        prior.kernel_row(x, row);
-        matvec(
-            self.links,
-            row,
-            slice::part_mut(block.shared, place * self.capacity, n),
-        );
-        let (mean, variance) = moments_of(prior, self.moments, candidate, row);
-        set(block.means, place, mean);
-        set(block.variances, place, variance);
-    }
-
-    /// φᵢᵀΣφ(x) of n observations at a place of the block.
-    pub(super) fn shared<'b>(
-        &self,
-        block: &'b BlockParts<'_, T>,
-        place: usize,
-        n: usize,
-    ) -> &'b [T] {
-        part(block.shared, place * self.capacity, n)
-    }
-}
-
-/// m and φᵀΣφ of a candidate: by the table, or from k(P, x), which is lost.
-fn moments_of<T: Scalar>(
-    prior: &PublicPrior<'_, T>,
-    moments: Option<&[T]>,
-    candidate: usize,
-    row: &mut [T],
-) -> (T, T) {
-    if let Some(moments) = moments {
-        return (at(moments, 2 * candidate), at(moments, 2 * candidate + 1));
-    }
-    prior.whiten(row);
-    (prior.mean_at(row), prior.variance_at(row))
-}
-
 /// The hypothesis of largest weight, its numbers in the storage; ties: the first.
 fn likeliest<T: Scalar>(
-    hypotheses: &Hypotheses<T>,
+    all: &Hypotheses<T>,
     rows: &Rows<'_, T>,
     parts: &mut FitParts<'_, T>,
-) -> Fitted<T> {
+) -> (Hypothesis<T>, Fitted<T>) {
     let mut likeliest = (0, -T::INFINITY);
-    for index in 0..hypotheses.count() {
-        let weight = fit(rows, hypotheses.get(index), parts).log_weight;
+    let mut hypothesis = all.get(0);
+    let mut kept = None;
+    for index in 0..all.count() {
+        all.turn_to(&mut hypothesis, index);
+        let weight = fit(rows, &hypothesis, &mut kept, parts).log_weight;
         if index == 0 || weight > likeliest.1 {
             likeliest = (index, weight);
         }
     }
-    fit(rows, hypotheses.get(likeliest.0), parts)
+    all.turn_to(&mut hypothesis, likeliest.0);
+    let fitted = fit(rows, &hypothesis, &mut kept, parts);
+    (hypothesis, fitted)
 }
 
 fn check_candidates<T: Scalar>(

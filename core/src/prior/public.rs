@@ -1,11 +1,12 @@
 //! The numbers of a prior file, checked once.
 
 use super::error::PublicPriorError;
+use super::rough::isotropic_sums;
 use super::storage::{LANDMARKS_MAX, attach_len, numbers_len};
 use crate::domain::DIM_MAX;
 use crate::kernel::{Kernel, SquaredExponential};
 use crate::linalg::slice::{self, head, head_mut};
-use crate::linalg::{dot, lower, packed_len};
+use crate::linalg::{dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
 /// A squared pivot of k(P, P) is larger in both formats: 2⁻²¹. Publishers stop at 10⁻⁶.
@@ -371,6 +372,30 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     /// k(P, x) into `out`, M numbers.
     pub(super) fn kernel_row(&self, x: &[T], out: &mut [T]) {
         self.kernel.covariances(x, self.numbers.landmarks, out);
+    }
+
+    /// −log₂e/2ℓ², of which 2 to the power is k.
+    fn binary_scale(&self) -> T {
+        let lengthscale = self.numbers.lengthscale;
+        T::from_f64(-0.5 * core::f64::consts::LOG2_E) / (lengthscale * lengthscale)
+    }
+
+    /// 0, 0 and −log₂e|p|²/2ℓ² of every landmark p; log₂e·D/ℓ², the largest magnitude of any part
+    /// of the exponent of a point of the box.
+    pub(super) fn squares(&self, out: &mut [[T; 3]]) -> T {
+        let scale = self.binary_scale();
+        for (out, point) in out
+            .iter_mut()
+            .zip(slice::rows(self.numbers.landmarks, self.dim()))
+        {
+            *out = [T::ZERO, T::ZERO, scale * sum_of_squares(point)];
+        }
+        (scale + scale).abs() * T::from_u32(self.dim() as u32)
+    }
+
+    /// Products of k(P, x) with two rows, by exponentials of four digits.
+    pub(super) fn rough_sums(&self, x: &[T], weights: &[[T; 3]]) -> (T, T) {
+        isotropic_sums(self.binary_scale(), x, self.numbers.landmarks, weights)
     }
 
     /// k(P, x) becomes φ(x).

@@ -57,7 +57,7 @@ pub(super) struct Parts<'a, T> {
     pub(super) values: &'a mut [T],
     /// m of each observation.
     pub(super) means: &'a mut [T],
-    /// g of each observation, M numbers each.
+    /// g of the observations in use, M numbers each; the others are `spare`.
     pub(super) links: &'a mut [T],
     /// φᵢᵀΣφⱼ of the observations, packed.
     pub(super) shared: &'a mut [T],
@@ -77,6 +77,8 @@ pub(super) struct FitParts<'a, T> {
     pub(super) residual: &'a mut [T],
     /// A row of landmarks, or one of observations.
     pub(super) scratch: &'a mut [T],
+    /// Links of observations that are still to come: free until the next one is told.
+    pub(super) spare: &'a mut [T],
 }
 
 /// The numbers of the candidates at hand.
@@ -91,17 +93,18 @@ pub(super) struct BlockParts<'a, T> {
     pub(super) gains: &'a mut [T],
 }
 
-/// The parts of a storage of [`storage_len`] numbers.
+/// The parts of a storage of [`storage_len`] numbers, `rows` of which are in use.
 pub(super) fn split<T>(
     storage: &mut [T],
     landmarks: usize,
-    capacity: usize,
+    (rows, capacity): (usize, usize),
     width: usize,
 ) -> Parts<'_, T> {
     let (asked, rest) = slice::split(storage, capacity);
     let (values, rest) = slice::split(rest, capacity);
     let (means, rest) = slice::split(rest, capacity);
     let (links, rest) = slice::split(rest, capacity * landmarks);
+    let (links, spare) = slice::split(links, rows * landmarks);
     let (shared, rest) = slice::split(rest, packed_len(capacity));
     let (factor, rest) = slice::split(rest, packed_len(capacity));
     let (ones, rest) = slice::split(rest, capacity);
@@ -112,6 +115,7 @@ pub(super) fn split<T>(
         ones,
         residual,
         scratch,
+        spare,
     };
     let (block, rest) = slice::split(rest, capacity * width);
     let (block_means, rest) = slice::split(rest, width);

@@ -6,15 +6,15 @@
 
 use core::task::Poll;
 
-use super::evidence::{Moments, Rows, fit};
-use super::hypothesis::Hypotheses;
-use super::newcomer::{Consulted, Newcomer};
+use super::evidence::{Rows, fit};
+use super::hypothesis::Hypothesis;
+use super::looking::{add_gains, is_open, load};
+use super::newcomer::Newcomer;
 use super::reading::{Reading, covers_box};
-use super::storage::{BlockParts, FitParts};
-use super::work::{Best, Counted, Looking, Sifting, Weighing, Work};
-use crate::acquisition::log_expected_improvement;
+use super::storage::FitParts;
+use super::work::{Best, Bound, Counted, Looking, Sifting, Weighing, Work};
 use crate::domain::sobol::coordinate;
-use crate::linalg::slice::{at, set};
+use crate::linalg::slice::at;
 use crate::linalg::squared_distance;
 use crate::math::Scalar;
 use crate::optimizer::Point;
@@ -32,7 +32,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     /// [failed](Newcomer::fail) once all failed.
     ///
     /// **Cost**: with a trusted file all hypotheses at n³/6 multiply-adds, and for each candidate M
-    /// exponentials and nM + n²/2 multiply-adds, M² more without [`Newcomer::with_moments`].
+    /// exponentials and nM + n²/2 multiply-adds, M² more without [`Newcomer::with_moments`]. With
+    /// it, and with room for a few observations more, of most candidates a bound says that they
+    /// cannot be the one: M + n exponentials of four digits and 2(M + n) multiply-adds.
     /// Averaged, hypotheses are weighed twice, and each that counts takes n³/6 for every `width`
     /// candidates and n²/2 for every candidate.
     pub fn suggest(&mut self) -> usize {
@@ -44,23 +46,24 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     /// [`Newcomer::suggest`] in slices: at most `evaluations` more, at least one. An evaluation is
-    /// a hypothesis that is weighed, or a candidate under one hypothesis; a block of `width`
-    /// candidates (see [`super::storage_len`]) is not divided.
+    /// a hypothesis that is weighed, a candidate under one hypothesis, or one of some n/4 parts
+    /// of what comes before the candidates; a block of `width` candidates (see
+    /// [`super::storage_len`]) is not divided.
     pub fn suggest_step(&mut self, evaluations: u32) -> Poll<usize> {
         if self.covers_first() {
             return Poll::Ready(self.nearest_to_design());
         }
         let mut left = evaluations.max(1);
         while left > 0 && !matches!(self.work, Work::Done(_)) {
-            self.work = match core::mem::replace(&mut self.work, Work::None) {
-                Work::None if self.rows == 0 => Work::First(Best::NONE),
-                Work::None => Work::Weigh(Weighing::NONE),
+            match self.work {
+                Work::None if self.rows == 0 => self.work = Work::First(Best::NONE),
+                Work::None => self.work = Work::Weigh(Weighing::NONE),
                 Work::First(best) => self.look_at_means(best, &mut left),
                 Work::Weigh(weighing) => self.weigh(weighing, &mut left),
                 Work::Sift(sifting) => self.sift(sifting, &mut left),
-                Work::Look(looking) => self.look(looking, &mut left),
-                Work::Done(candidate) => Work::Done(candidate),
-            };
+                Work::Look(_) => self.look(&mut left),
+                Work::Done(_) => {}
+            }
         }
         match self.work {
             Work::Done(candidate) => Poll::Ready(candidate),
@@ -75,56 +78,77 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     /// More candidates of the first question: the largest m.
-    fn look_at_means(&mut self, mut best: Best<T>, left: &mut u32) -> Work<T> {
+    fn look_at_means(&mut self, mut best: Best<T>, left: &mut u32) {
         while best.looked < self.count() {
             if *left == 0 {
-                return Work::First(best);
+                self.work = Work::First(best);
+                return;
             }
             *left -= 1;
             let (mean, _) = self.file_at(best.looked);
             best.offer(best.looked, mean);
             best.looked += 1;
         }
-        Work::Done(best.chosen.unwrap_or(0))
+        self.work = Work::Done(best.chosen.unwrap_or(0));
     }
 
-    /// More hypotheses are weighed.
-    fn weigh(&mut self, mut weighing: Weighing<T>, left: &mut u32) -> Work<T> {
-        while weighing.next < self.hypotheses.count() {
+    /// More hypotheses are weighed. Stages are functions that nobody inlines, so that no stack has
+    /// room for two.
+    #[inline(never)]
+    fn weigh(&mut self, mut weighing: Weighing<T>, left: &mut u32) {
+        let all = self.hypotheses;
+        let count = all.count();
+        let mut hypothesis = all.get(weighing.next);
+        let (rows, mut parts, ..) = self.parts();
+        while weighing.next < count {
             if *left == 0 {
-                return Work::Weigh(weighing);
+                self.work = Work::Weigh(weighing);
+                return;
             }
             *left -= 1;
-            weighing.add(self.log_weight(weighing.next));
+            all.turn_to(&mut hypothesis, weighing.next);
+            let fitted = fit(&rows, &hypothesis, &mut weighing.kept, &mut parts);
+            weighing.add(fitted.log_weight);
         }
         match self.reading {
             Reading::Trusted => {
                 let mut likeliest = Counted::default();
                 likeliest.insert(weighing.likeliest);
-                self.begin_to_look(likeliest, weighing.total())
+                self.begin_to_look(likeliest, weighing.total());
             }
-            _ => Work::Sift(Sifting {
-                next: 0,
-                total: weighing.total(),
-                counted: Counted::default(),
-            }),
+            _ => {
+                self.work = Work::Sift(Sifting {
+                    next: 0,
+                    total: weighing.total(),
+                    counted: Counted::default(),
+                    kept: weighing.kept,
+                });
+            }
         }
     }
 
     /// More hypotheses are kept or left out.
-    fn sift(&mut self, mut sifting: Sifting<T>, left: &mut u32) -> Work<T> {
-        while sifting.next < self.hypotheses.count() {
+    #[inline(never)]
+    fn sift(&mut self, mut sifting: Sifting<T>, left: &mut u32) {
+        let all = self.hypotheses;
+        let count = all.count();
+        let mut hypothesis = all.get(sifting.next);
+        let (rows, mut parts, ..) = self.parts();
+        while sifting.next < count {
             if *left == 0 {
-                return Work::Sift(sifting);
+                self.work = Work::Sift(sifting);
+                return;
             }
             *left -= 1;
-            let weight = (self.log_weight(sifting.next) - sifting.total).exp();
+            all.turn_to(&mut hypothesis, sifting.next);
+            let fitted = fit(&rows, &hypothesis, &mut sifting.kept, &mut parts);
+            let weight = (fitted.log_weight - sifting.total).exp();
             if weight >= T::from_f64(WEIGHT_MIN) {
                 sifting.counted.insert(sifting.next);
             }
             sifting.next += 1;
         }
-        self.begin_to_look(sifting.counted, sifting.total)
+        self.begin_to_look(sifting.counted, sifting.total);
     }
 
     /// The posterior probability that the file counts, Σ of the weights of the hypotheses with τ =
@@ -148,16 +172,21 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         if !matches!(self.work, Work::Done(_)) {
             self.work = Work::None;
         }
-        let mut all = Weighing::NONE;
-        for hypothesis in 0..self.hypotheses.count() {
-            let weight = self.weight_or_prior(hypothesis);
-            all.add(weight);
-        }
+        let all = self.hypotheses;
+        let mut hypothesis = all.get(0);
+        let (rows, mut parts, ..) = self.parts();
+        let mut weighing = Weighing::NONE;
         let mut trusting = T::ZERO;
-        for hypothesis in 0..self.hypotheses.count() {
-            if self.hypotheses.get(hypothesis).trusts {
-                trusting += (self.weight_or_prior(hypothesis) - all.total()).exp();
-            }
+        for index in 0..all.count() {
+            all.turn_to(&mut hypothesis, index);
+            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.kept, &mut parts);
+            weighing.add(weight);
+        }
+        let total = weighing.total();
+        for index in (0..all.count()).filter(|index| all.trusts(*index)) {
+            all.turn_to(&mut hypothesis, index);
+            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.kept, &mut parts);
+            trusting += (weight - total).exp();
         }
         // Rounding may lift it above 1. Weights that compare with nothing are no reason to trust.
         if trusting >= T::ZERO {
@@ -200,55 +229,115 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             && (self.rows == 0 || self.trust() >= T::from_f64(BORNE_OUT))
     }
 
-    /// The logarithm of a hypothesis' weight, of its prior where nothing was observed.
-    fn weight_or_prior(&mut self, hypothesis: usize) -> T {
-        if self.rows == 0 {
-            self.hypotheses.get(hypothesis).ln_prior
-        } else {
-            self.log_weight(hypothesis)
-        }
-    }
-
-    pub(super) fn log_weight(&mut self, hypothesis: usize) -> T {
-        let hypothesis = self.hypotheses.get(hypothesis);
-        let (rows, mut parts, ..) = self.parts();
-        fit(&rows, hypothesis, &mut parts).log_weight
-    }
-
-    fn begin_to_look(&self, counted: Counted, total: T) -> Work<T> {
+    fn begin_to_look(&mut self, counted: Counted, total: T) {
         let repeats = self.rows >= self.count()
             && (0..self.count()).all(|candidate| self.is_visited(candidate));
-        Work::Look(Looking {
+        let consults = (0..self.hypotheses.count())
+            .any(|index| counted.holds(index) && self.hypotheses.trusts(index));
+        self.work = Work::Look(Looking {
             counted,
             total,
-            fitted: None,
+            held: None,
+            kept: None,
+            bound: Bound::Waiting,
+            first: None,
+            leaders: [None; 2],
+            stays: false,
+            consults,
             next: 0,
             loaded: false,
             repeats,
             best: Best::NONE,
-        })
+        });
     }
 
-    /// More blocks of candidates, hypothesis by hypothesis.
-    fn look(&mut self, mut looking: Looking<T>, left: &mut u32) -> Work<T> {
+    /// More candidates.
+    #[inline(never)]
+    fn look(&mut self, left: &mut u32) {
+        let Work::Look(mut looking) = core::mem::replace(&mut self.work, Work::None) else {
+            return;
+        };
+        let is_alone = self.reading == Reading::Trusted;
+        let chosen = if is_alone && !looking.is_prepared() {
+            *left -= 1;
+            self.prepare(&mut looking);
+            None
+        } else if matches!(looking.bound, Bound::Ended(_)) {
+            self.look_one_by_one(&mut looking, left)
+        } else {
+            self.look_in_blocks(&mut looking, left)
+        };
+        self.work = match chosen {
+            Some(candidate) => Work::Done(candidate),
+            None => Work::Look(looking),
+        };
+    }
+
+    /// A part of what one hypothesis for all candidates takes before the first of them.
+    #[inline(never)]
+    fn prepare(&mut self, looking: &mut Looking<T>) {
+        let hypotheses = self.hypotheses;
+        let count = self.count();
+        let (rows, mut parts, _, file) = self.parts();
+        if looking.held.is_none() {
+            let index = looking.counted.next(0).unwrap_or(0);
+            looking.bring(index, &hypotheses, &rows, &mut parts);
+        } else if matches!(looking.bound, Bound::Ended(_)) {
+            looking.begin_with(count, &rows, &file);
+        } else {
+            looking.bind(&rows, &file, &mut parts);
+        }
+    }
+
+    /// More candidates of one hypothesis; the one to evaluate, once all were looked at.
+    #[inline(never)]
+    fn look_one_by_one(&mut self, looking: &mut Looking<T>, left: &mut u32) -> Option<usize> {
+        let count = self.count();
+        let first = looking.first.unwrap_or(0);
+        let (rows, mut parts, mut block, file) = self.parts();
+        while looking.best.looked < count {
+            if *left == 0 {
+                return None;
+            }
+            *left -= 1;
+            let place = first + looking.best.looked;
+            let candidate = if place < count { place } else { place - count };
+            // What is not passed over is an evaluation more.
+            if !looking.stays && looking.is_passed_over(candidate, &rows, &file, parts.spare) {
+                looking.best.looked += 1;
+            } else if looking.stays {
+                looking.look_at(candidate, &rows, &file, &mut parts, &mut block);
+                looking.best.looked += 1;
+                looking.stays = false;
+            } else {
+                looking.stays = true;
+            }
+        }
+        Some(looking.best.chosen.unwrap_or(0))
+    }
+
+    /// More blocks of candidates, hypothesis by hypothesis; the one to evaluate, once all were
+    /// looked at.
+    #[inline(never)]
+    fn look_in_blocks(&mut self, looking: &mut Looking<T>, left: &mut u32) -> Option<usize> {
         let hypotheses = self.hypotheses;
         let most = self.width;
         let count = self.count();
         let (rows, mut parts, mut block, file) = self.parts();
         while looking.best.looked < count {
             if *left == 0 {
-                return Work::Look(looking);
+                return None;
             }
             let start = looking.best.looked;
             let width = most.min(count - start);
             *left = left.saturating_sub(width as u32);
             if !looking.loaded {
-                load(&looking, start, width, &rows, &mut parts, &mut block, &file);
+                load(looking, start, width, &rows, &mut parts, &mut block, &file);
                 looking.loaded = true;
             }
             if let Some(index) = looking.next_counted() {
                 looking.bring(index, &hypotheses, &rows, &mut parts);
-                add_gains(&looking, start, width, &rows, &mut parts, &mut block, &file);
+                add_gains(looking, start, width, &rows, &mut parts, &mut block, &file);
                 looking.next = index + 1;
             }
             if looking.next_counted().is_none() {
@@ -258,7 +347,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
                 (looking.best.looked, looking.next, looking.loaded) = (start + width, 0, false);
             }
         }
-        Work::Done(looking.best.chosen.unwrap_or(0))
+        Some(looking.best.chosen.unwrap_or(0))
     }
 
     /// The candidate nearest to the next point of a Sobol sequence that was not visited; if each
@@ -286,107 +375,16 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 }
 
-impl<T: Scalar> Looking<T> {
-    /// The next hypothesis that counts, for this block.
-    fn next_counted(&self) -> Option<usize> {
-        self.counted.next(self.next)
-    }
-
-    /// Brings the numbers of hypothesis `index` into the storage, unless they are there.
-    fn bring(
-        &mut self,
-        index: usize,
-        all: &Hypotheses<T>,
-        rows: &Rows<'_, T>,
-        parts: &mut FitParts<'_, T>,
-    ) {
-        if self
-            .fitted
-            .as_ref()
-            .is_some_and(|(fitted, ..)| *fitted == index)
-        {
-            return;
-        }
-        let fitted = fit(rows, all.get(index), parts);
-        let (_, incumbent) = fitted.best_visited(rows, parts);
-        self.fitted = Some((index, fitted, incumbent));
-    }
-}
-
-/// Whether the candidate at this place of the block may be asked.
-fn is_open<T: Scalar>(block: &BlockParts<'_, T>, place: usize) -> bool {
-    at(block.variances, place) >= T::ZERO
-}
-
-/// Fills a block with candidates from `start` on. One that may not be asked has a negative
-/// variance.
-fn load<T: Scalar>(
-    looking: &Looking<T>,
-    start: usize,
-    width: usize,
+/// The logarithm of a hypothesis' weight, of its prior where nothing was observed.
+fn weight_or_prior<T: Scalar>(
     rows: &Rows<'_, T>,
+    hypothesis: &Hypothesis<T>,
+    kept: &mut Option<usize>,
     parts: &mut FitParts<'_, T>,
-    block: &mut BlockParts<'_, T>,
-    file: &Consulted<'_, T>,
-) {
-    let any = looking.repeats && rows.all_failed();
-    for place in 0..width {
-        let candidate = start + place;
-        let repeated = looking.repeats && (any || !rows.has_failed(candidate));
-        let open = repeated || !rows.hold(candidate);
-        set(block.gains, place, -T::INFINITY);
-        set(block.variances, place, if open { T::ZERO } else { -T::ONE });
-        if open {
-            file.load(
-                candidate,
-                rows.candidate(candidate),
-                rows.len(),
-                parts,
-                block,
-                place,
-            );
-        }
+) -> T {
+    if rows.len() == 0 {
+        hypothesis.ln_prior
+    } else {
+        fit(rows, hypothesis, kept, parts).log_weight
     }
-}
-
-/// Adds the weighted expected improvement of each candidate of the block under the hypothesis in
-/// the storage.
-fn add_gains<T: Scalar>(
-    looking: &Looking<T>,
-    start: usize,
-    width: usize,
-    rows: &Rows<'_, T>,
-    parts: &mut FitParts<'_, T>,
-    block: &mut BlockParts<'_, T>,
-    file: &Consulted<'_, T>,
-) {
-    let Some((_, fitted, incumbent)) = &looking.fitted else {
-        return;
-    };
-    let log_share = fitted.log_weight - looking.total;
-    for place in 0..width {
-        if !is_open(block, place) {
-            continue;
-        }
-        let point = rows.candidate(start + place);
-        let shared = file.shared(block, place, rows.len());
-        let said = Moments {
-            mean: at(block.means, place),
-            variance: at(block.variances, place),
-        };
-        let found = fitted.moments(rows, point, shared, said, parts);
-        let gain =
-            log_share + log_expected_improvement::value(found.mean, found.variance, *incumbent);
-        let sum = log_sum(at(block.gains, place), gain);
-        set(block.gains, place, sum);
-    }
-}
-
-/// ln(eᵃ + eᵇ) without overflow.
-fn log_sum<T: Scalar>(a: T, b: T) -> T {
-    let (small, large) = if a < b { (a, b) } else { (b, a) };
-    if !(small > -T::INFINITY) {
-        return large;
-    }
-    large + (T::ONE + (small - large).exp()).ln()
 }

@@ -6,6 +6,7 @@ mod failed;
 mod reference;
 mod refusals;
 mod regret;
+mod screened;
 mod uses;
 
 use std::vec;

@@ -1,6 +1,8 @@
 //! What a suggestion has begun in slices.
 
-use super::evidence::Fitted;
+use super::evidence::{Fitted, Moments};
+use super::hypothesis::Hypothesis;
+use super::screen::{Begun, Screen};
 use crate::math::Scalar;
 
 /// What has been begun in slices.
@@ -30,9 +32,12 @@ impl<T: Scalar> Best<T> {
         value: T::ZERO,
     };
 
-    /// The next candidate and its value.
+    /// A candidate and its value.
     pub(super) fn offer(&mut self, candidate: usize, value: T) {
-        if self.chosen.is_none() || value > self.value {
+        let is_better = self
+            .chosen
+            .is_none_or(|chosen| value > self.value || (value == self.value && candidate < chosen));
+        if is_better {
             (self.chosen, self.value) = (Some(candidate), value);
         }
     }
@@ -46,6 +51,8 @@ pub(super) struct Weighing<T> {
     pub(super) likeliest: usize,
     /// Σ weight/largest weight.
     pub(super) sum: T,
+    /// The kernel whose correlations are in the storage.
+    pub(super) kept: Option<usize>,
 }
 
 impl<T: Scalar> Weighing<T> {
@@ -54,6 +61,7 @@ impl<T: Scalar> Weighing<T> {
         largest: T::ZERO,
         likeliest: 0,
         sum: T::ZERO,
+        kept: None,
     };
 
     pub(super) fn add(&mut self, log_weight: T) {
@@ -89,6 +97,10 @@ impl Counted {
         }
     }
 
+    pub(super) fn holds(&self, hypothesis: usize) -> bool {
+        self.next(hypothesis) == Some(hypothesis)
+    }
+
     /// The first that counts, from `from` on.
     pub(super) fn next(&self, from: usize) -> Option<usize> {
         let mut mask = u32::MAX << (from % 32);
@@ -109,6 +121,28 @@ pub(super) struct Sifting<T> {
     pub(super) next: usize,
     pub(super) total: T,
     pub(super) counted: Counted,
+    /// As of [`Weighing`].
+    pub(super) kept: Option<usize>,
+}
+
+/// A hypothesis whose numbers are in the storage.
+#[derive(Clone, Debug)]
+pub(super) struct Held<T> {
+    pub(super) index: usize,
+    pub(super) hypothesis: Hypothesis<T>,
+    pub(super) fitted: Fitted<T>,
+    /// The best posterior mean of a visited candidate under it.
+    pub(super) incumbent: T,
+}
+
+/// How far a bound of what candidates promise has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bound<T> {
+    Waiting,
+    Begun(Begun<T>),
+    Ended(Screen<T>),
+    /// There is none: no room, or K rounds too much.
+    Without,
 }
 
 /// Expected improvements of a block of candidates, hypothesis by hypothesis.
@@ -116,11 +150,21 @@ pub(super) struct Sifting<T> {
 pub(super) struct Looking<T> {
     pub(super) counted: Counted,
     pub(super) total: T,
-    /// The hypothesis whose numbers stand in the storage, and the best posterior mean of a visited
-    /// candidate under it.
-    pub(super) fitted: Option<(usize, Fitted<T>, T)>,
+    pub(super) held: Option<Held<T>>,
+    /// As of [`Weighing`].
+    pub(super) kept: Option<usize>,
     /// Hypotheses below this are done with this block.
     pub(super) next: usize,
+    /// Of the one hypothesis that counts beside a trusted file.
+    pub(super) bound: Bound<T>,
+    /// The candidate that is looked at first.
+    pub(super) first: Option<usize>,
+    /// Candidates of no larger moments than one of these are not better than the best so far.
+    pub(super) leaders: [Option<Moments<T>>; 2],
+    /// The candidate at hand is not passed over.
+    pub(super) stays: bool,
+    /// A hypothesis that counts trusts the file.
+    pub(super) consults: bool,
     /// The block was loaded.
     pub(super) loaded: bool,
     /// Visited candidates may be asked: no other is left.

@@ -262,6 +262,7 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         worst = worst.max((found - expected).abs() / (1.0 + expected.abs()))
     };
     let mut weights = [0.0; 2];
+    let mut kept = None;
     // Of the hypothesis of largest weight, of which there may be several.
     let mut likeliest: Vec<(f64, f64)> = Vec::new();
     for (index, hypothesis) in list.iter().enumerate() {
@@ -272,9 +273,9 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         likeliest.push((log_weight, away.fold(0.0, f64::max)));
         let own = search.hypotheses.get(index);
         let (rows, mut parts, block, _) = search.parts();
-        let fitted = fit(&rows, own, &mut parts);
-        let range = if rows.unit().range > 0.0 {
-            rows.unit().range
+        let fitted = fit(&rows, &own, &mut kept, &mut parts);
+        let range = if rows.unit.range > 0.0 {
+            rows.unit.range
         } else {
             1.0
         };
@@ -295,6 +296,7 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
                 variance: block.variances[place],
             };
             let found = fitted.moments(
+                &own,
                 &rows,
                 &candidates[place],
                 &block.shared[place * 6..][..log.len()],

@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Operation] = &[
     ),
     Operation::new(
         "prior file, M = 50, D = 3: suggestion over 256 candidates after n, moments in flash",
-        &[(8, 2_600_000, 140_000_000), (31, 11_000_000, 550_000_000)],
+        &[(8, 1_400_000, 75_000_000), (31, 7_800_000, 370_000_000)],
         storage,
         |memory, probe, n| with_search(memory, n, true, |search| probe.measure(|| suggest(search))),
     )
@@ -72,7 +72,7 @@ pub(super) const TABLE: &[Operation] = &[
     .with_stack_max(2048),
     Operation::new(
         "prior file, M = 50, D = 3: dearest slice of one evaluation after n, moments in flash",
-        &[(8, 16_000, 490_000), (31, 120_000, 5_400_000)],
+        &[(8, 15_000, 510_000), (31, 120_000, 5_400_000)],
         storage,
         |memory, probe, n| {
             with_search(memory, n, true, |search| {
