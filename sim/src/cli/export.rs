@@ -63,8 +63,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     set_once(&arguments.settings)?;
     let (source, text) = scenario_text(&arguments.scenario)?;
     let taken = of_data(&text, &arguments.settings, arguments.data.as_deref())?;
-    let settings = [&taken.settings[..], &arguments.settings].concat();
-    let head = model::parse(&source, &text, &settings)
+    let settings = &taken.settings;
+    let head = model::parse(&source, &text, settings)
         .map_err(|error| taken.refused(error))?
         .head();
     if head.trust != FEDERATED {
@@ -74,7 +74,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         );
         return Err(CliError::input(why));
     }
-    let scenario = Scenario::parse(&source, &text, &settings)?;
+    let scenario = Scenario::parse(&source, &text, settings)?;
     let (scenario, method) = one_method(&scenario, arguments.method.as_deref())?;
     let seed = RunSeed::new(scenario.seed, 0);
     // Only the list of points is used: what a device measures there is its own.

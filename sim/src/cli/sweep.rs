@@ -80,14 +80,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let taken = of_data(&text, &settings, arguments.data.as_deref())?;
-    settings.extend_from_slice(&taken.settings);
     let seeds = arguments
         .seeds
         .as_deref()
         .map(grid::seeds)
         .transpose()
         .map_err(CliError::input)?;
-    let plan = Plan::new(&source, &text, &settings, seeds).map_err(|error| {
+    let plan = Plan::new(&source, &text, &taken.settings, seeds).map_err(|error| {
         let of_table = if let GridError::Scenario { error, .. } = &error {
             taken.tells(error)
         } else {

@@ -12,7 +12,7 @@ use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
 use super::context::{config, public_features};
 use super::custom::context::CustomContext;
 use super::error::DriverError;
-use super::job::run_seed;
+use super::context::run_seed;
 use super::prior::context::{landmarks, protocol};
 use super::vote;
 

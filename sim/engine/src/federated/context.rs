@@ -273,7 +273,7 @@ impl<T: Scalar> RunContext<T> {
             map.features(point, row);
         }
         let optima = Arc::new(PerAgent::new(objective.agents()));
-        let seed = RunSeed::new(scenario.seed, index);
+        let seed = run_seed(scenario, index);
         let features = Arc::new(features);
         let feature_rows = Arc::new(feature_rows);
         Ok(RunContext {
@@ -528,6 +528,11 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         aggregation,
     })
     .map_err(DriverError::Config)
+}
+
+/// The seed of everything that run `index` draws.
+pub fn run_seed(scenario: &Scenario, index: u32) -> RunSeed {
+    RunSeed::new(scenario.seed, index)
 }
 
 #[cfg(test)]

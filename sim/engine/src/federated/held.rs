@@ -21,9 +21,9 @@ use super::super::contract::Options;
 use super::super::hub::Task;
 use super::brought::Brought;
 use super::collective::Partial;
-use super::context::RunContext;
+use super::context::{RunContext, run_seed};
 use super::error::{DriverError, RemoteError};
-use super::job::{self, Context, Job};
+use super::job::{Context, Job};
 use super::remote::may_travel;
 use super::shard::Shard;
 use super::wired::{Travels, answer, decode, encode};
@@ -129,7 +129,7 @@ impl<T: Scalar> Site for Open<'_, T> {
             Some((index, runs)) if index == task.run => runs,
             _ => self.job.run(
                 task.run,
-                self.family.realize(job::run_seed(self.scenario, task.run)),
+                self.family.realize(run_seed(self.scenario, task.run)),
             )?,
         };
         let context = self.job.context(method, &runs)?;

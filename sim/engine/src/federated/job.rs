@@ -5,19 +5,18 @@ use std::sync::Arc;
 
 use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
-use sordino_core::random::RunSeed;
 use sordino_experiment::scenario::{Method, Scenario};
 use sordino_experiment::world::{Family, Objective};
 use sordino_host::campaign::Campaign;
 
 use super::super::contract::Options;
 use super::brought::Brought;
-use super::campaign::context::{CampaignContext, campaign_of};
-use super::context::{MethodContext, RunContext, ScenarioContext};
+use super::campaign::context::{CampaignContext, campaigns};
+use super::context::{MethodContext, RunContext, ScenarioContext, run_seed};
 use super::custom::context::CustomContext;
 use super::error::DriverError;
 use super::kept;
-use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
+use super::prior::context::{PriorContext, PriorNumbers};
 use super::vote::context::VoteContext;
 
 /// What the parties of a method borrow, whatever its kind.
@@ -93,21 +92,11 @@ impl<'j, T: Scalar> Job<'j, T> {
                 Some(other) => other.shared.with_methods(seen, &methods)?,
                 None => ScenarioContext::of(seen, &methods, candidates, dim)?,
             };
-            let prior = match methods.iter().find(|method| method.is_prior()) {
-                Some(method) => prior_numbers(seen, *method, candidates, dim)?,
-                None => None,
-            };
-            // Each has a file of its own, with its own name on it.
-            let campaigns = methods
-                .iter()
-                .filter(|method| method.is_campaign())
-                .map(|method| Ok((*method, campaign_of(seen, *method, candidates, dim)?)))
-                .collect::<Result<_, DriverError>>()?;
             views.push(View {
                 scenario: seen,
                 shared: Arc::new(shared),
-                prior,
-                campaigns,
+                prior: PriorNumbers::of(seen, &methods, candidates, dim)?,
+                campaigns: campaigns(seen, &methods, candidates, dim)?,
             });
         }
         Ok(Job {
@@ -195,20 +184,6 @@ impl<'j, T: Scalar> Job<'j, T> {
     }
 }
 
-/// What the methods of the federated prior have in common in all runs: `method` is one of them.
-fn prior_numbers<T: Scalar>(
-    scenario: &Scenario,
-    method: Method,
-    candidates: &[f64],
-    dim: usize,
-) -> Result<Option<Arc<PriorNumbers<T>>>, DriverError> {
-    let landmarks = landmarks(scenario, dim);
-    let protocol = protocol(scenario, method, &landmarks, dim, run_seed(scenario, 0))?;
-    protocol
-        .map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim))
-        .transpose()
-}
-
 /// Refuses a region without a candidate: its agents would have nothing to explore.
 fn regions_have_candidates(
     scenario: &Scenario,
@@ -227,9 +202,4 @@ fn regions_have_candidates(
         }),
         None => Ok(()),
     }
-}
-
-/// The seed of everything that run `index` draws.
-pub fn run_seed(scenario: &Scenario, index: u32) -> RunSeed {
-    RunSeed::new(scenario.seed, index)
 }

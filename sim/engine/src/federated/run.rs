@@ -154,6 +154,7 @@ where
     let base = method.base();
     let name = stored_name(base.run.index, base.method.name());
     let journal = around.journal;
+    let path = journal.map(|journal| ledger::path(journal, &name));
     let done = journal.map(|journal| journal.finished::<MethodRun>(&name));
     if let Some(done) = done.transpose()?.flatten() {
         around.progress.found(done.regret.len() as u64);
@@ -169,7 +170,6 @@ where
     };
     let mut collective = build(agents.as_mut())?;
     drop(agents);
-    let path = journal.map(|journal| ledger::path(journal, &name));
     let mut server = method.server(path.as_deref(), stored)?;
     let parameters = base.config.parameters();
     around.progress.found(recorder.read().regret.len() as u64);

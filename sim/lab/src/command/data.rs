@@ -12,9 +12,10 @@ use sordino_experiment::world::{fedhpo, table};
 use toml::Value;
 
 /// What a scenario takes from its data.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Taken {
-    /// As settings: a table's number of agents and digest, a list's digest.
+    /// The settings that were given, and after them what was taken: a table's number of agents and
+    /// digest, a list's digest.
     pub settings: Vec<String>,
     /// What the table has, if the number of agents is taken from it.
     table: Option<(PathBuf, table::Facts)>,
@@ -54,27 +55,22 @@ impl Taken {
 
 /// The digest of a file as this key of the objective. Without a file the objective says what it
 /// reads.
-fn digest_of(data: Option<&Path>, key: &str) -> Result<Taken, CliError> {
-    let digest = data
-        .map(table::digest)
-        .transpose()
-        .map_err(CliError::input)?;
-    let settings = digest
-        .map(|digest| format!("objective.{key}=\"{digest}\""))
-        .into_iter()
-        .collect();
-    Ok(Taken {
-        settings,
-        table: None,
-    })
+fn digest_of(data: Option<&Path>, key: &str) -> Result<Option<String>, CliError> {
+    let digest = data.map(table::digest).transpose();
+    let digest = digest.map_err(CliError::input)?;
+    Ok(digest.map(|digest| format!("objective.{key}=\"{digest}\"")))
 }
 
-/// What a scenario takes from its data and does not state itself.
+/// What a scenario takes from its data and does not state itself, beside the settings it has.
 ///
 /// **Errors**: a table that is not named or cannot be read.
-pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Taken, CliError> {
+pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Taken, CliError> {
+    let mut taken = Taken {
+        settings: given.to_vec(),
+        table: None,
+    };
     // A text or a setting that is none is refused by who reads the scenario next.
-    let table = table_of("", text, settings).unwrap_or_default();
+    let table = table_of("", text, given).unwrap_or_default();
     let said = |section: &str, key: &str| -> Option<String> {
         Some(match table.get(section)?.get(key)? {
             Value::String(text) => text.clone(),
@@ -84,16 +80,20 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<T
     let missing = |section: &str, key: &str| said(section, key).is_none();
     if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest")
     {
-        return digest_of(data, "list_digest");
+        taken.settings.extend(digest_of(data, "list_digest")?);
+        return Ok(taken);
     }
     let kind = said("objective", "kind").unwrap_or_default();
     let shipped = said("objective", "shipped").is_some_and(|shipped| shipped != "false");
     let agents = missing("federation", "agents");
     let digest = missing("objective", "digest");
     match kind.as_str() {
-        "csv" if digest => return digest_of(data, "digest"),
+        "csv" if digest => {
+            taken.settings.extend(digest_of(data, "digest")?);
+            return Ok(taken);
+        }
         "table" | "fedhpo" if !shipped && (agents || digest) => {}
-        _ => return Ok(Taken::default()),
+        _ => return Ok(taken),
     }
     let path = data.ok_or_else(|| {
         CliError::input("this scenario reads a CSV table; name it with --data PATH")
@@ -105,13 +105,13 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<T
         )));
     }
     let facts = if kind == "fedhpo" {
-        of_trainings(text, settings, path)?
+        of_trainings(text, given, path)?
     } else {
         Some(table::facts(path)?)
     };
     // A scenario that is wrong is refused by who reads it next.
     let Some(facts) = facts else {
-        return Ok(Taken::default());
+        return Ok(taken);
     };
     if facts.agents == 0 {
         return Err(CliError::input(format!(
@@ -121,11 +121,9 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<T
     }
     let number = agents.then(|| format!("federation.agents={}", facts.agents));
     let digest = digest.then(|| format!("objective.digest=\"{}\"", facts.digest));
-    let settings = number.into_iter().chain(digest).collect();
-    Ok(Taken {
-        settings,
-        table: agents.then(|| (path.to_owned(), facts)),
-    })
+    taken.settings.extend(number.into_iter().chain(digest));
+    taken.table = agents.then(|| (path.to_owned(), facts));
+    Ok(taken)
 }
 
 /// The same for a table of federated trainings; there the scenario says what the agents are.

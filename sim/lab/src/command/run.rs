@@ -165,8 +165,7 @@ pub fn scenario(
 ) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(name)?;
     let taken = data::of_data(&text, settings, data)?;
-    let all = [settings, &taken.settings].concat();
-    let model = parse(&source, &text, &all).map_err(|error| taken.refused(error))?;
+    let model = parse(&source, &text, &taken.settings).map_err(|error| taken.refused(error))?;
     data::check_data([&*model], data)?;
     Ok(model)
 }

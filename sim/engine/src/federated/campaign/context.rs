@@ -26,6 +26,21 @@ const KEPT_MAX: usize = 1 << 24;
 /// Room of a search at least.
 const ROOM: usize = 64;
 
+/// The campaigns among these methods: each has a file of its own, with its own name on it.
+///
+/// **Errors**: as [`campaign_of`].
+pub fn campaigns(
+    scenario: &Scenario,
+    methods: &[Method],
+    candidates: &[f64],
+    dim: usize,
+) -> Result<Vec<(Method, Arc<Campaign>)>, DriverError> {
+    let campaigns = methods.iter().filter(|method| method.is_campaign());
+    campaigns
+        .map(|method| Ok((*method, campaign_of(scenario, *method, candidates, dim)?)))
+        .collect()
+}
+
 /// What is public of a scenario's campaign over these candidates: the same in all its runs, and for
 /// those who rehearse it.
 ///

@@ -33,6 +33,7 @@ impl<T: Scalar> Federated for MethodContext<T> {
         path: Option<&Path>,
         stored: Option<(StoredServer, Vec<u8>)>,
     ) -> Result<ServerHost<T>, DriverError> {
+        let ledger = host::ledger(self, path)?;
         let sources = SimulatedSources::new(self.run.seed);
         let (stored, broadcast) = stored.unzip();
         let broadcast: Vec<T> = read_all_le(&broadcast.unwrap_or_default()).collect();
@@ -40,7 +41,7 @@ impl<T: Scalar> Federated for MethodContext<T> {
         Ok(ServerHost::new(
             Arc::new(self.config.clone()),
             sources,
-            host::ledger(self, path)?,
+            ledger,
             stored,
         )?)
     }

@@ -17,7 +17,7 @@ use sordino_core::wire;
 use sordino_experiment::scenario::{Guarantee, Method, Scenario};
 use sordino_host::server::WithPublic;
 
-use super::super::context::{MethodContext, RunContext, ScenarioContext};
+use super::super::context::{MethodContext, RunContext, ScenarioContext, run_seed};
 use super::super::error::DriverError;
 use super::described::Described;
 
@@ -104,6 +104,27 @@ pub struct PriorNumbers<T> {
 }
 
 impl<T: Scalar> PriorNumbers<T> {
+    /// What the methods of a federated prior among these have in common in all runs; nothing where
+    /// none is one.
+    ///
+    /// **Errors**: [`DriverError`] for a configuration that is not admissible, and for features or
+    /// designs that cannot be built.
+    pub fn of(
+        scenario: &Scenario,
+        methods: &[Method],
+        candidates: &[f64],
+        dim: usize,
+    ) -> Result<Option<Arc<Self>>, DriverError> {
+        let Some(method) = methods.iter().find(|method| method.is_prior()) else {
+            return Ok(None);
+        };
+        let landmarks = landmarks(scenario, dim);
+        let protocol = protocol(scenario, *method, &landmarks, dim, run_seed(scenario, 0))?;
+        protocol
+            .map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim))
+            .transpose()
+    }
+
     /// Nyström features on the landmarks, at the candidates.
     ///
     /// Features are computed in double precision and then rounded, as the joint factor is.
