@@ -40,11 +40,6 @@ impl<T: Scalar> Consulted<'_, T> {
         set(block.variances, place, variance);
     }
 
-    /// g of each observation.
-    pub(super) fn links(&self) -> &[T] {
-        self.links
-    }
-
     /// Whether m and φᵀΣφ of candidates need not be computed.
     pub(super) fn has_table(&self) -> bool {
         self.moments.is_some()

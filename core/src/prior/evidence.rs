@@ -32,7 +32,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
     }
 
     /// Whether a candidate was told, or failed.
-    pub(super) fn hold(&self, candidate: usize) -> bool {
+    pub(super) fn is_visited(&self, candidate: usize) -> bool {
         let candidate = T::from_u32(candidate as u32);
         self.asked.contains(&candidate)
     }
@@ -116,7 +116,8 @@ pub(super) struct Fitted<T> {
     pub(super) holds: bool,
 }
 
-/// Mean and variance at a candidate, in units of the range.
+/// Mean and variance at a candidate: posterior ones in units of the range, or m and φᵀΣφ in the
+/// unit of the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<T> {
     pub(super) mean: T,
@@ -130,12 +131,12 @@ pub(super) struct Moments<T> {
 pub(super) fn fit<T: Scalar>(
     rows: &Rows<'_, T>,
     hypothesis: &Hypothesis<T>,
-    kept: &mut Option<usize>,
+    correlated: &mut Option<usize>,
     parts: &mut FitParts<'_, T>,
 ) -> Fitted<T> {
     let n = rows.len();
-    keep(rows, hypothesis, kept, parts.spare);
-    let correlations = kept.map(|_| &*parts.spare);
+    keep(rows, hypothesis, correlated, parts.spare);
+    let correlations = correlated.map(|_| &*parts.spare);
     let holds = factor(rows, hypothesis, correlations, parts.factor);
     let ones = head_mut(parts.ones, n);
     let residual = head_mut(parts.residual, n);
@@ -183,22 +184,22 @@ pub(super) fn fit<T: Scalar>(
     fitted
 }
 
-/// Has k of all observations in `spare` for the hypotheses of one kernel, if there is room. `kept`
-/// says of which kernel they are.
+/// Has k of all observations in `spare` for the hypotheses of one kernel, if there is room.
+/// `correlated` says of which kernel they are.
 fn keep<T: Scalar>(
     rows: &Rows<'_, T>,
     hypothesis: &Hypothesis<T>,
-    kept: &mut Option<usize>,
+    correlated: &mut Option<usize>,
     spare: &mut [T],
 ) {
-    if *kept == Some(hypothesis.family) {
+    if *correlated == Some(hypothesis.family) {
         return;
     }
-    *kept = None;
+    *correlated = None;
     if spare.len() < packed_len(rows.len()) {
         return;
     }
-    *kept = Some(hypothesis.family);
+    *correlated = Some(hypothesis.family);
     for j in 0..rows.len() {
         if let Some((own, before)) = lower::row_mut(spare, j).split_last_mut() {
             let point = rows.point(j);

@@ -34,7 +34,7 @@ impl<T: Scalar> Looking<T> {
             None => all.get(index),
         };
         all.turn_to(&mut hypothesis, index);
-        let fitted = fit(rows, &hypothesis, &mut self.kept, parts);
+        let fitted = fit(rows, &hypothesis, &mut self.correlated, parts);
         let (_, incumbent) = fitted.best_visited(rows, parts);
         self.held = Some(Held {
             index,
@@ -83,7 +83,7 @@ impl<T: Scalar> Looking<T> {
                     && (!hypothesis.trusts || file.has_table()) =>
             {
                 // The spare storage is another's from here on.
-                self.kept = None;
+                self.correlated = None;
                 let begun = Begun::new(fitted, hypothesis, rows, file, parts);
                 begun.map_or(Bound::Without, Bound::Begun)
             }
@@ -97,7 +97,7 @@ impl<T: Scalar> Looking<T> {
         let mut best = Best::NONE;
         for candidate in 0..count {
             let mean = file.said(candidate).mean;
-            if (best.chosen.is_none() || mean > best.value) && !rows.hold(candidate) {
+            if (best.chosen.is_none() || mean > best.value) && !rows.is_visited(candidate) {
                 best.offer(candidate, mean);
             }
         }
@@ -150,12 +150,13 @@ impl<T: Scalar> Looking<T> {
         let shared = head_mut(block.shared, rows.len());
         if hypothesis.trusts {
             let row = file.kernel_row(point, parts.scratch);
-            matvec(file.links(), row, shared);
+            matvec(file.links, row, shared);
         }
         let said = file.said(candidate);
         let found = fitted.moments(hypothesis, rows, point, shared, said, parts);
         let value = log_expected_improvement::value(found.mean, found.variance, *incumbent);
         let before = self.best.chosen;
+        // A gain that is no number is −∞, as in a block.
         let gain = log_sum(-T::INFINITY, fitted.log_weight - self.total + value);
         self.best.offer(candidate, gain);
         if self.best.chosen != before {
@@ -168,12 +169,12 @@ impl<T: Scalar> Looking<T> {
         if self.repeats && (rows.all_failed() || !rows.has_failed(candidate)) {
             return true;
         }
-        !rows.hold(candidate)
+        !rows.is_visited(candidate)
     }
 }
 
 /// Whether the candidate at this place of the block may be asked.
-pub(super) fn is_open<T: Scalar>(block: &BlockParts<'_, T>, place: usize) -> bool {
+pub(super) fn is_loaded_open<T: Scalar>(block: &BlockParts<'_, T>, place: usize) -> bool {
     at(block.variances, place) >= T::ZERO
 }
 
@@ -222,7 +223,7 @@ pub(super) fn add_gains<T: Scalar>(
     };
     let log_share = held.fitted.log_weight - looking.total;
     for place in 0..width {
-        if !is_open(block, place) {
+        if !is_loaded_open(block, place) {
             continue;
         }
         let point = rows.candidate(start + place);

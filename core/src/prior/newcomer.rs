@@ -629,16 +629,16 @@ fn likeliest<T: Scalar>(
 ) -> (Hypothesis<T>, Fitted<T>) {
     let mut likeliest = (0, -T::INFINITY);
     let mut hypothesis = all.get(0);
-    let mut kept = None;
+    let mut correlated = None;
     for index in 0..all.count() {
         all.turn_to(&mut hypothesis, index);
-        let weight = fit(rows, &hypothesis, &mut kept, parts).log_weight;
+        let weight = fit(rows, &hypothesis, &mut correlated, parts).log_weight;
         if index == 0 || weight > likeliest.1 {
             likeliest = (index, weight);
         }
     }
     all.turn_to(&mut hypothesis, likeliest.0);
-    let fitted = fit(rows, &hypothesis, &mut kept, parts);
+    let fitted = fit(rows, &hypothesis, &mut correlated, parts);
     (hypothesis, fitted)
 }
 

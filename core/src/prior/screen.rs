@@ -94,7 +94,7 @@ impl<T: Scalar> Begun<T> {
     ) -> Option<Self> {
         let n = rows.len();
         let landmarks = if hypothesis.trusts {
-            file.links().len() / n.max(1)
+            file.links.len() / n.max(1)
         } else {
             0
         };
@@ -153,7 +153,7 @@ impl<T: Scalar> Begun<T> {
             return false;
         }
         let spare = Spare::of(parts.spare, (n, rows.dim), self.landmarks);
-        let links = slice::rows(file.links(), self.landmarks).zip(&*spare.own);
+        let links = slice::rows(file.links, self.landmarks).zip(&*spare.own);
         for (link, [alpha, e, _]) in links.skip(self.next).take(LINKS) {
             let mut sum = T::ZERO;
             for (g, [gamma, delta, _]) in link.iter().zip(&mut *spare.file) {

@@ -87,7 +87,7 @@ pub(super) struct BlockParts<'a, T> {
     pub(super) shared: &'a mut [T],
     /// m(x) of each candidate.
     pub(super) means: &'a mut [T],
-    /// φ(x)ᵀΣφ(x) of each candidate.
+    /// φ(x)ᵀΣφ(x) of each candidate; negative of one that may not be asked.
     pub(super) variances: &'a mut [T],
     /// Logarithm of the expected improvement of each candidate so far.
     pub(super) gains: &'a mut [T],

@@ -8,7 +8,7 @@ use core::task::Poll;
 
 use super::evidence::{Rows, fit};
 use super::hypothesis::Hypothesis;
-use super::looking::{add_gains, is_open, load};
+use super::looking::{add_gains, is_loaded_open, load};
 use super::newcomer::Newcomer;
 use super::reading::{Reading, covers_box};
 use super::storage::FitParts;
@@ -107,7 +107,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             }
             *left -= 1;
             all.turn_to(&mut hypothesis, weighing.next);
-            let fitted = fit(&rows, &hypothesis, &mut weighing.kept, &mut parts);
+            let fitted = fit(&rows, &hypothesis, &mut weighing.correlated, &mut parts);
             weighing.add(fitted.log_weight);
         }
         match self.reading {
@@ -121,7 +121,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
                     next: 0,
                     total: weighing.total(),
                     counted: Counted::default(),
-                    kept: weighing.kept,
+                    correlated: weighing.correlated,
                 });
             }
         }
@@ -141,7 +141,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             }
             *left -= 1;
             all.turn_to(&mut hypothesis, sifting.next);
-            let fitted = fit(&rows, &hypothesis, &mut sifting.kept, &mut parts);
+            let fitted = fit(&rows, &hypothesis, &mut sifting.correlated, &mut parts);
             let weight = (fitted.log_weight - sifting.total).exp();
             if weight >= T::from_f64(WEIGHT_MIN) {
                 sifting.counted.insert(sifting.next);
@@ -179,13 +179,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         let mut trusting = T::ZERO;
         for index in 0..all.count() {
             all.turn_to(&mut hypothesis, index);
-            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.kept, &mut parts);
+            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.correlated, &mut parts);
             weighing.add(weight);
         }
         let total = weighing.total();
         for index in (0..all.count()).filter(|index| all.trusts(*index)) {
             all.turn_to(&mut hypothesis, index);
-            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.kept, &mut parts);
+            let weight = weight_or_prior(&rows, &hypothesis, &mut weighing.correlated, &mut parts);
             trusting += (weight - total).exp();
         }
         // Rounding may lift it above 1. Weights that compare with nothing are no reason to trust.
@@ -238,7 +238,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             counted,
             total,
             held: None,
-            kept: None,
+            correlated: None,
             bound: Bound::Waiting,
             first: None,
             leaders: [None; 2],
@@ -257,8 +257,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         let Work::Look(mut looking) = core::mem::replace(&mut self.work, Work::None) else {
             return;
         };
-        let is_alone = self.reading == Reading::Trusted;
-        let chosen = if is_alone && !looking.is_prepared() {
+        let has_one_hypothesis = self.reading == Reading::Trusted;
+        let chosen = if has_one_hypothesis && !looking.is_prepared() {
             *left -= 1;
             self.prepare(&mut looking);
             None
@@ -341,7 +341,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
                 looking.next = index + 1;
             }
             if looking.next_counted().is_none() {
-                for place in (0..width).filter(|place| is_open(&block, *place)) {
+                for place in (0..width).filter(|place| is_loaded_open(&block, *place)) {
                     looking.best.offer(start + place, at(block.gains, place));
                 }
                 (looking.best.looked, looking.next, looking.loaded) = (start + width, 0, false);
@@ -379,12 +379,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
 fn weight_or_prior<T: Scalar>(
     rows: &Rows<'_, T>,
     hypothesis: &Hypothesis<T>,
-    kept: &mut Option<usize>,
+    correlated: &mut Option<usize>,
     parts: &mut FitParts<'_, T>,
 ) -> T {
     if rows.len() == 0 {
         hypothesis.ln_prior
     } else {
-        fit(rows, hypothesis, kept, parts).log_weight
+        fit(rows, hypothesis, correlated, parts).log_weight
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct Weighing<T> {
     /// Σ weight/largest weight.
     pub(super) sum: T,
     /// The kernel whose correlations are in the storage.
-    pub(super) kept: Option<usize>,
+    pub(super) correlated: Option<usize>,
 }
 
 impl<T: Scalar> Weighing<T> {
@@ -61,7 +61,7 @@ impl<T: Scalar> Weighing<T> {
         largest: T::ZERO,
         likeliest: 0,
         sum: T::ZERO,
-        kept: None,
+        correlated: None,
     };
 
     pub(super) fn add(&mut self, log_weight: T) {
@@ -121,8 +121,8 @@ pub(super) struct Sifting<T> {
     pub(super) next: usize,
     pub(super) total: T,
     pub(super) counted: Counted,
-    /// As of [`Weighing`].
-    pub(super) kept: Option<usize>,
+    /// The kernel whose correlations are in the storage.
+    pub(super) correlated: Option<usize>,
 }
 
 /// A hypothesis whose numbers are in the storage.
@@ -151,8 +151,8 @@ pub(super) struct Looking<T> {
     pub(super) counted: Counted,
     pub(super) total: T,
     pub(super) held: Option<Held<T>>,
-    /// As of [`Weighing`].
-    pub(super) kept: Option<usize>,
+    /// The kernel whose correlations are in the storage.
+    pub(super) correlated: Option<usize>,
     /// Hypotheses below this are done with this block.
     pub(super) next: usize,
     /// Of the one hypothesis that counts beside a trusted file.

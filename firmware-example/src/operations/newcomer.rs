@@ -102,18 +102,30 @@ fn files<T: Scalar>(fold: &mut Fold) {
     }
 }
 
-/// Questions, answers in a unit of the newcomer's own, and what is best.
+/// Questions, answers in a unit of the newcomer's own, and what is best: beside files that are
+/// trusted, one of which covers the box with its second question, one that is doubted, and none.
 fn searches<T: Scalar>(fold: &mut Fold) {
     let (file, candidates) = (File::<T>::new(), points::<T, { CANDIDATES * DIM }>(5));
-    for (reads, self_test) in [(true, 5.0), (true, 0.3), (false, 0.0)] {
+    for (reads, self_test) in [(true, 5.0), (true, 2.0), (true, 0.3), (false, 0.0)] {
         let mut storage = [T::ZERO; attach_len(M)];
+        let mut moments = [T::ZERO; 2 * CANDIDATES];
         let Ok(prior) = PublicPrior::attach(file.numbers(self_test), &mut storage) else {
             return;
         };
+        if prior
+            .moments(&candidates, &mut moments, &mut [T::ZERO; M])
+            .is_err()
+        {
+            return;
+        }
         let settings = NewcomerSettings::noisy();
         let room = [T::ZERO; storage_len(M, CAPACITY, WIDTH)];
         let read = reads.then_some(&prior);
-        let Ok(mut search) = Newcomer::new(&candidates, DIM, read, settings, CAPACITY, room) else {
+        // With the table, and room for observations that are still to come, a bound passes over
+        // candidates.
+        let Ok(mut search) = Newcomer::new(&candidates, DIM, read, settings, CAPACITY, room)
+            .and_then(|search| search.with_moments(&moments))
+        else {
             return;
         };
         for i in 0..CAPACITY {

@@ -9,10 +9,10 @@ use sordino_core::wire::ScalarTag;
 use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
 
+use super::context::run_seed;
 use super::context::{config, public_features};
 use super::custom::context::CustomContext;
 use super::error::DriverError;
-use super::context::run_seed;
 use super::prior::context::{landmarks, protocol};
 use super::vote;
 
