@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use sordino_core::random::RunSeed;
 use sordino_experiment::scenario::{Scenario, Shipped, method};
 use sordino_net::agent::Query;
 use sordino_net::door::{self, Counts, Door, Limits};
@@ -98,8 +97,7 @@ async fn rounds(name: &str, scenario: Scenario) -> Result<(), Failed> {
 /// Connections with a handshake each, and one request.
 async fn handshakes() -> Result<(), Failed> {
     let scenario = scenario("firmware", &[])?;
-    let functions =
-        sordino_experiment::world::load(&scenario, None)?.realize(RunSeed::new(scenario.seed, 0));
+    let functions = sordino_experiment::world::load(&scenario, None)?.realize(scenario.run_seed(0));
     let announced = sordino_core::federated::exchange::Announced {
         epsilon_max: None,
         delta: scenario.privacy.delta,

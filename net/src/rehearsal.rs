@@ -96,7 +96,7 @@ pub async fn rehearse(
         .map(|(run, options)| (run, options, &family));
     let mut outcomes = Vec::new();
     for (run, options, family) in runs {
-        let functions: Arc<dyn Objective> = family.realize(RunSeed::new(scenario.seed, run)).into();
+        let functions: Arc<dyn Objective> = family.realize(scenario.run_seed(run)).into();
         let world = World {
             scenario,
             method,

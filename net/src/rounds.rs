@@ -28,9 +28,9 @@ pub use told::{Asked, Given, Status, Stop, Taken, Upload};
 /// The most requests that wait at one time; a door that finds this many says "later".
 pub const QUEUE: usize = 16_384;
 
-/// While no round is open: how often it is looked whether one may begin,
+/// How often a server without an open round looks whether one may begin.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// and after which time agents come back that no question keeps waiting.
+/// How long an agent that asks while no round is open is told to stay away.
 const COME_BACK_MS: u64 = 5000;
 
 /// What a door hands over; the door has already identified the sender.
@@ -158,18 +158,14 @@ impl Rounds {
     /// The frame of the next round, and the history after it; nothing is announced. `vectors` are
     /// the broadcast of the round before, if there was one.
     ///
-    /// **Errors**: [`Stop::Frame`].
+    /// **Errors**: [`Stop::Frame`]; [`Stop::History`].
     pub fn frame<T: Scalar>(
         &self,
         round: u32,
         attempt: u16,
         vectors: Option<&[T]>,
     ) -> Result<(Bytes, Digest), Stop> {
-        let before = self
-            .history
-            .get(round as usize)
-            .copied()
-            .unwrap_or_default();
+        let before = *self.history_before(round)?;
         let numbers = vectors.map_or(0, <[T]>::len);
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers)];
         let (used, chain) = self
@@ -180,9 +176,21 @@ impl Rounds {
         Ok((frame.into(), chain))
     }
 
+    /// The digest after all frames before those of this round.
+    fn history_before(&self, round: u32) -> Result<&Digest, Stop> {
+        let known = self.history.len().min(self.frames.len() + 1);
+        let before = self.history.get(round as usize);
+        before
+            .filter(|_| (round as usize) < known)
+            .ok_or(Stop::History {
+                round,
+                frames: self.frames.len() as u32,
+            })
+    }
+
     /// Opens a round with its frame: agents that wait for it are answered now.
     ///
-    /// **Errors**: [`Stop::OlderDisk`].
+    /// **Errors**: [`Stop::History`]; of an agent that waited [`Stop::OlderDisk`], [`Stop::Forked`].
     pub fn announce(
         &mut self,
         round: u32,
@@ -192,6 +200,7 @@ impl Rounds {
         length_ms: u64,
         early: bool,
     ) -> Result<(), Stop> {
+        self.history_before(round)?;
         let at = round as usize;
         self.frames.truncate(at);
         self.frames.push(frame);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
-use sordino_core::random::{Party, Purpose, RunSeed};
+use sordino_core::random::{Party, Purpose};
 use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_engine::federated::driver;
 use sordino_experiment::scenario::{Scenario, Shipped, method};
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn measure(scenario: &Scenario) -> Result<[Duration; PARTS.len() + 1], Box<dyn std::error::Error>> {
     let mut times = [Duration::ZERO; PARTS.len() + 1];
     let start = now();
-    let seed = RunSeed::new(scenario.seed, 0);
+    let seed = scenario.run_seed(0);
     let family = world::load(scenario, None)?;
     let first = family.realize(seed);
     let shared = Arc::new(ScenarioContext::<f64>::new(

@@ -7,7 +7,6 @@ use firmware_example::federation::Header;
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
-use sordino_core::random::RunSeed;
 use sordino_engine::Options;
 use sordino_engine::federated;
 use sordino_engine::federated::blocks::Piece;
@@ -52,7 +51,7 @@ pub fn script() -> Vec<u8> {
         panic!("the firmware's candidates are a grid")
     };
     let family = world::load(&scenario, None).expect("an objective");
-    let seed = RunSeed::new(scenario.seed, 0);
+    let seed = scenario.run_seed(0);
     let functions = family.realize(seed);
     let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim())
         .expect("a context");

@@ -17,8 +17,9 @@ use self::emulator::{Flash, Running, device, image_path, number_before, weighed}
 use crate::process::{self, Report, cargo, root, target_folder, text};
 use crate::{elf, tools};
 
-/// Bytes of flash that the device may take, and of it what is not there for rehearsals alone.
+/// The most flash of the whole image, in bytes.
 const FLASH_MAX: u32 = 496_000;
+/// The same of an image without rehearsals.
 const FLASH_REAL_MAX: u32 = 416_000;
 /// A device that is reset lives for fewer steps than this.
 const CUTS: u32 = 97;

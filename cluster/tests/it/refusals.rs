@@ -5,7 +5,6 @@ use std::process::Command;
 use std::sync::Arc;
 
 use sordino_core::privacy::SourceKind;
-use sordino_core::random::RunSeed;
 use sordino_engine::federated::RemoteError;
 use sordino_engine::federated::collective::Order;
 use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
@@ -87,7 +86,7 @@ fn a_secret_sample_is_never_written() {
     let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
     let functions = world::load(&scenario, None)
         .unwrap()
-        .realize(RunSeed::new(scenario.seed, 0));
+        .realize(scenario.run_seed(0));
     let shared =
         ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).unwrap();
     let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());

@@ -13,7 +13,7 @@ use crate::schedule::{Mixing, WeightConcentration, region_weight};
 pub const AGENTS_MAX: u32 = 1 << 24;
 
 /// The largest concentration: e^(−700) is 1e-304, and every weight a normal number.
-pub const CONCENTRATION_MAX: f64 = 700.0;
+const CONCENTRATION_MAX: f64 = 700.0;
 
 /// The most regions for which the weights of one broadcast are kept.
 pub(super) const REGION_WEIGHTS_MAX: usize = REGIONS_MAX;

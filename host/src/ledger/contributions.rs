@@ -190,7 +190,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn given(&self) -> Lots {
+    fn given_lots(&self) -> Lots {
         let mut lots = Lots::default();
         self.given.values().for_each(|event| lots.add(event, 1));
         lots
@@ -198,7 +198,7 @@ impl Kept {
 
     /// What counts: all that it may still give as well.
     fn counted(&self) -> Lots {
-        let mut lots = self.given();
+        let mut lots = self.given_lots();
         lots.cover(&self.agreed);
         lots
     }
@@ -334,9 +334,12 @@ impl Contributions {
         let mut federations: BTreeMap<String, (Lots, f64)> = BTreeMap::new();
         for kept in self.all()? {
             let lots = kept.counted();
-            if lots.0.is_empty() || kept.federation == self.federation {
-                if let (Some(name), false) =
-                    (&self.name, lots.0.is_empty() || kept.slot == self.slot)
+            if lots.0.is_empty() {
+                continue;
+            }
+            if kept.federation == self.federation {
+                if let Some(name) = &self.name
+                    && kept.slot != self.slot
                 {
                     return Err(ContributionsError::Twice {
                         name: name.clone(),
@@ -359,7 +362,7 @@ impl Contributions {
         let before = epsilon(others(), delta)?;
         let plan = Lots::new(plan);
         let own = self.own.as_ref();
-        let mut agreed = own.map_or_else(Lots::default, Kept::given);
+        let mut agreed = own.map_or_else(Lots::default, Kept::given_lots);
         agreed.cover(&plan);
         let is_more = !own.is_some_and(|own| own.is_over || own.counted().covers(&plan));
         let together = epsilon(others().chain(&agreed.0), delta)?;
@@ -386,15 +389,15 @@ impl Contributions {
     ) -> Result<Option<Weighed>, ContributionsError> {
         let _held = self.hold()?;
         let weighed = self.weigh(plan, delta)?;
-        let is_refused = weighed.is_more && weighed.federations > 0 && !plan.is_empty();
-        if is_refused && !(weighed.together <= epsilon_max) {
+        let is_limited = weighed.is_more && weighed.federations > 0 && !plan.is_empty();
+        if is_limited && !(weighed.together <= epsilon_max) {
             return Ok(None);
         }
         let mut kept = self.own.clone().unwrap_or_else(|| self.fresh(delta));
         let is_first =
             (!kept.is_over && kept.counted().0.is_empty()) || self.first == Some(kept.agreements);
         if !kept.is_over {
-            kept.agreed = kept.given();
+            kept.agreed = kept.given_lots();
             kept.agreed.cover(&Lots::new(plan));
         }
         kept.agreements = kept.agreements.saturating_add(1);
@@ -420,7 +423,7 @@ impl Contributions {
             return Ok(false);
         };
         kept.given.insert(release, *event);
-        if !kept.agreed.covers(&kept.given()) {
+        if !kept.agreed.covers(&kept.given_lots()) {
             return Ok(false);
         }
         self.write(kept)?;
@@ -442,7 +445,7 @@ impl Contributions {
         for (release, event) in given {
             kept.given.entry(release).or_insert(event);
         }
-        let given = kept.given();
+        let given = kept.given_lots();
         kept.agreed.cover(&given);
         if self.own.as_ref() == Some(&kept) {
             Ok(())
@@ -460,7 +463,7 @@ impl Contributions {
         let Some(mut kept) = self.own.clone().filter(|kept| !kept.is_over) else {
             return Ok(());
         };
-        kept.agreed = kept.given();
+        kept.agreed = kept.given_lots();
         kept.is_over = true;
         self.write(kept)
     }
@@ -479,7 +482,7 @@ impl Contributions {
         else {
             return Ok(());
         };
-        kept.agreed = kept.given();
+        kept.agreed = kept.given_lots();
         self.first = None;
         self.write(kept)
     }

@@ -198,9 +198,7 @@ impl Contents {
             completed,
         })
     }
-}
 
-impl Contents {
     /// ε, from below, that further releases may still cost together; none where there is no budget,
     /// or where that depends on what is released.
     ///

@@ -16,6 +16,7 @@ use sordino_host::signature::KeyError;
 use zeroize::Zeroizing;
 
 use super::beside::beside;
+use crate::identity::io_at;
 
 /// The file of an agent's masks: the next attempt of each.
 pub const MASKS: &str = "agent.masks";
@@ -90,8 +91,8 @@ impl Store for Place<'_> {
     type Error = FileError;
     fn store(&mut self, attempts: &Attempts) -> Result<(), FileError> {
         let Some(path) = self.0 else { return Ok(()) };
-        // A number and a digest always have a form in JSON.
-        let text = serde_json::to_vec(attempts).unwrap_or_default();
+        // An empty file would forget which were used.
+        let text = serde_json::to_vec(attempts).map_err(|error| io_at(path)(error.into()))?;
         beside(|| write_privately(path, &text))
     }
 }

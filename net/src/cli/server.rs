@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::shares::Trust;
-use sordino_core::random::RunSeed;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
 use sordino_experiment::progress::log::Log;
@@ -412,7 +411,7 @@ fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliE
     // Only the list of points is used: what agents measure there is their own.
     let functions = sordino_experiment::world::load(&scenario, None)
         .map_err(CliError::input)?
-        .realize(RunSeed::new(scenario.seed, 0));
+        .realize(scenario.run_seed(0));
     let announced = Announced {
         epsilon_max: scenario.privacy.max_epsilon,
         delta,

@@ -86,6 +86,14 @@ pub enum Stop {
         /// Frames that the agent has.
         frames: u32,
     },
+    /// A round is to follow on frames that are not there: the program is wrong.
+    #[error("round {round} was to follow on {frames} frames")]
+    History {
+        /// The round.
+        round: u32,
+        /// Frames that there are.
+        frames: u32,
+    },
     /// All doors are closed.
     #[error("no door is open any longer")]
     NoDoor,

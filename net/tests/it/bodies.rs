@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request};
 use sordino_core::federated::exchange::{Announced, Pace, Reply};
-use sordino_core::random::{RunSeed, Stream};
+use sordino_core::random::Stream;
 use sordino_core::wire::{self, Header, ScalarTag};
 use sordino_experiment::scenario::Shipped;
 use sordino_net::door::{self, Counts, Door, Limits};
@@ -71,7 +71,7 @@ pub fn terms() -> Terms {
     let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
     let functions = sordino_experiment::world::load(&scenario, None)
         .unwrap()
-        .realize(RunSeed::new(scenario.seed, 0));
+        .realize(scenario.run_seed(0));
     let announced = Announced {
         epsilon_max: Some(8.0),
         delta: 1e-5,

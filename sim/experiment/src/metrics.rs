@@ -376,13 +376,8 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
         .collect()
 }
 
-/// Condenses the results of a federation, whatever their order.
-///
-/// **Errors**: the accountant's; none for a scenario that was read from TOML.
-pub fn summarize(
-    scenario: &Scenario,
-    results: &[MethodRun],
-) -> Result<Statistics, AccountantError> {
+/// The digest of all runs and methods of a federation, whatever the order of its results.
+pub fn digest(scenario: &Scenario, results: &[MethodRun]) -> Digest {
     let mut by_place: BTreeMap<(u32, usize), &Digest> = BTreeMap::new();
     for result in results {
         let place = scenario
@@ -401,9 +396,21 @@ pub fn summarize(
             )
         })
         .collect();
+    combine(runs.iter())
+}
+
+/// Condenses the results of a federation, whatever their order.
+///
+/// **Errors**: the accountant's; none for a scenario that was read from TOML.
+///
+/// **Cost**: a privacy-loss distribution for each group of methods that pay alike.
+pub fn statistics(
+    scenario: &Scenario,
+    results: &[MethodRun],
+) -> Result<Statistics, AccountantError> {
     let methods = scenario
         .methods()
-        .map(|method| method_summary(scenario, method, results));
+        .map(|method| method_statistics(scenario, method, results));
     let methods = methods.collect::<Result<Vec<_>, _>>()?;
     let mut paid = Vec::new();
     for group in paid_alike(scenario) {
@@ -418,7 +425,7 @@ pub fn summarize(
         });
     }
     Ok(Statistics {
-        digest: combine(runs.iter()),
+        digest: digest(scenario, results),
         methods,
         paid,
     })
@@ -446,7 +453,7 @@ fn clipped_shares(run: &MethodRun) -> Vec<f64> {
         .collect()
 }
 
-fn method_summary(
+fn method_statistics(
     scenario: &Scenario,
     method: Method,
     results: &[MethodRun],

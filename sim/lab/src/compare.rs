@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::distinct;
-use sordino_experiment::scenario::{Scenario, ScenarioError};
+use sordino_experiment::scenario::{FEDERATED, Scenario, ScenarioError};
 use sordino_experiment::text::{Quoted, significant_up};
 use sordino_report::chart::{Chart, Picture};
 use sordino_report::differences::{self, Difference, few, p};
@@ -19,7 +19,7 @@ use sordino_report::grid::Grid;
 use sordino_report::palette::other;
 use sordino_report::parts::{scaled, share_axis};
 use sordino_report::read::{self, ReadError, RunFiles};
-use sordino_report::results::{FEDERATED, Results, epsilon};
+use sordino_report::results::{Results, epsilon};
 use sordino_report::svg::{Curve, Point};
 use sordino_report::table::{DASH, or_dash, with_error};
 
@@ -110,7 +110,7 @@ impl Side {
         if results.summary.trust == FEDERATED {
             let (file, text) = read::text(path, "scenario.toml")?;
             let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
-            let mut runs = read::run_record(RunFiles::Folder(path), &scenario)?.results;
+            let mut runs = read::results(RunFiles::Folder(path), &scenario)?;
             runs.sort_by_key(|run| run.run);
             for run in runs {
                 let name = run.method.to_string();

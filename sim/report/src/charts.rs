@@ -75,14 +75,14 @@ fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
 
 /// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. `None` if nothing private
 /// was released.
-pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
+pub fn losses(scenario: &Scenario, statistics: &Statistics) -> Option<Chart> {
     let delta = scenario.privacy.delta;
     let mut curves = Vec::new();
-    for paid in summary.paid.iter().filter(|paid| paid.losses.len() > 1) {
+    for paid in statistics.paid.iter().filter(|paid| paid.losses.len() > 1) {
         let method = paid.main()?;
         let releases = paid.losses.last().map(|(count, _)| *count)?;
         if curves.is_empty() && method.samples() {
-            // An error would have stopped the summary, which asked for the same at the scenario's
+            // An error would have stopped the statistics, which asked for the same at the scenario's
             // δ.
             let event = scenario.of(method).privacy.event();
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;
@@ -126,8 +126,8 @@ fn over_releases(class: &'static str, losses: &[(u32, Option<f64>)], delta: f64)
 
 /// One small chart for each method: the median over agents, and the range from the 10 % to the 90 %
 /// quantile.
-pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
-    let kept = summary
+pub fn spreads(statistics: &Statistics, regret_name: &str) -> Vec<Chart> {
+    let kept = statistics
         .methods
         .iter()
         .filter(|method| !method.spread.is_empty());
@@ -203,8 +203,8 @@ fn mean_faults(with: &[&MethodRun], i: usize, round: usize) -> f64 {
 }
 
 /// Share of uploads that were clipped, by broadcast. Simulation only. `None` if no method clips.
-pub fn clipping(summary: &Statistics) -> Option<Chart> {
-    let curves: Vec<Curve> = summary
+pub fn clipping(statistics: &Statistics) -> Option<Chart> {
+    let curves: Vec<Curve> = statistics
         .methods
         .iter()
         .filter(|method| {
@@ -238,11 +238,11 @@ fn protection(method: &MethodStatistics) -> String {
 
 /// Utility against privacy: a row for each method, summed regret with its 95 % interval (Student's,
 /// as in the table; none from a single run), ε beside it.
-pub fn utility(summary: &Statistics, regret_name: &str) -> String {
+pub fn utility(statistics: &Statistics, regret_name: &str) -> String {
     const ROW: f64 = 30.0;
     let sizes = Sizes::PAGE;
     let interval = |method: &MethodStatistics| half_width(&method.sums).unwrap_or(0.0);
-    let mut methods: Vec<&MethodStatistics> = summary.methods.iter().collect();
+    let mut methods: Vec<&MethodStatistics> = statistics.methods.iter().collect();
     methods.sort_by(|a, b| a.summed_regret.mean.total_cmp(&b.summed_regret.mean));
     let high = methods
         .iter()

@@ -150,12 +150,13 @@ impl Curves {
             let value = record.get(round + 1).unwrap_or("");
             let round = finite(path, line, record.get(round).unwrap_or(""))?;
             let value = finite(path, line, value)?;
-            // Without a finite bound there is nothing to draw.
-            let spent = epsilon
-                .and_then(|column| record.get(column))
-                .and_then(|field| field.parse::<f64>().ok());
-            if let Some(spent) = spent.filter(|spent| spent.is_finite()) {
-                curves.spend(method, round, spent);
+            let spent = epsilon.and_then(|column| record.get(column));
+            if let Some(field) = spent.filter(|field| !field.is_empty()) {
+                let spent = number(path, line, field)?;
+                // Without a finite bound there is nothing to draw.
+                if spent.is_finite() {
+                    curves.spend(method, round, spent);
+                }
             }
             let place = curves
                 .methods
@@ -274,11 +275,22 @@ fn column(header: &csv::StringRecord, name: &str) -> Option<usize> {
 
 /// The finite number that a field of a line holds.
 fn finite(path: &Path, line: u64, field: &str) -> Result<f64, ReadError> {
-    let value = field.parse::<f64>().ok().filter(|value| value.is_finite());
-    value.ok_or_else(|| {
-        let field = sordino_experiment::text::Quoted(field);
-        ReadError::line(path, line, format!("`{field}` is no number"))
-    })
+    let value = number(path, line, field)?;
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(no_number(path, line, field))
+    }
+}
+
+/// A number, which may be infinite.
+fn number(path: &Path, line: u64, field: &str) -> Result<f64, ReadError> {
+    field.parse().map_err(|_| no_number(path, line, field))
+}
+
+fn no_number(path: &Path, line: u64, field: &str) -> ReadError {
+    let field = sordino_experiment::text::Quoted(field);
+    ReadError::line(path, line, format!("`{field}` is no number"))
 }
 
 /// The rounds for which regret is stated: 2, 10 and the last.
@@ -326,6 +338,12 @@ mod tests {
         assert_eq!(curves.clone().first(1).of("a"), [[1.0, 3.0]]);
         curves.join(parse("run,method,y,round,x\n0,a,,1,5\n0,a,,2,7\n").unwrap());
         assert_eq!(curves.means()[0].means[0].measure.mean, 3.0);
+    }
+
+    #[test]
+    fn a_cost_that_is_no_number_is_told_with_its_line() {
+        let told = parse("run,method,round,x,epsilon\n0,a,1,1,.5\n0,a,2,1,7.O5\n").unwrap_err();
+        assert_eq!(told, "rounds.csv:3: `7.O5` is no number");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use sordino_experiment::scenario::{Method, Scenario};
 use sordino_experiment::text::{percent_at_most, significant, significant_up};
 
 /// What one method releases, as accountants see it; `None` unless it is private.
-pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
-    let found = summary
+pub fn event(scenario: &Scenario, statistics: &Statistics, method: Method) -> Option<String> {
+    let found = statistics
         .methods
         .iter()
         .find(|found| found.method == method)?;
@@ -70,12 +70,12 @@ fn refused(most: f64) -> String {
 
 /// The events of all private methods, a sentence for each kind; methods with the same plan may
 /// differ in their budgets.
-pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
+pub fn sentences(scenario: &Scenario, statistics: &Statistics) -> Vec<String> {
     let mut said = Vec::new();
-    for paid in &summary.paid {
+    for paid in &statistics.paid {
         let mut found: Vec<(Vec<&str>, String)> = Vec::new();
         for method in &paid.methods {
-            let Some(event) = event(scenario, summary, *method) else {
+            let Some(event) = event(scenario, statistics, *method) else {
                 continue;
             };
             match found.iter_mut().find(|(_, known)| *known == event) {
@@ -92,17 +92,17 @@ pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
 }
 
 /// ε between two contributions and the best guess, a sentence for each kind of event.
-pub fn between(summary: &Statistics) -> Vec<String> {
-    summary
+pub fn between(statistics: &Statistics) -> Vec<String> {
+    statistics
         .paid
         .iter()
-        .filter_map(|paid| between_of(summary, paid))
+        .filter_map(|paid| between_of(statistics, paid))
         .collect()
 }
 
 /// The sentence of [`between`] for one kind of event.
-fn between_of(summary: &Statistics, paid: &Paid) -> Option<String> {
-    let [loss, small] = summary
+fn between_of(statistics: &Statistics, paid: &Paid) -> Option<String> {
+    let [loss, small] = statistics
         .methods
         .iter()
         .find(|found| paid.methods.contains(&found.method))
@@ -127,8 +127,8 @@ fn bound(epsilon: Option<f64>) -> String {
 }
 
 /// The remark beside a table in which private methods have unequal ε; `None` if their ε are equal.
-pub fn unequal(summary: &Statistics) -> Option<String> {
-    let told: Vec<Option<f64>> = summary
+pub fn unequal(statistics: &Statistics) -> Option<String> {
+    let told: Vec<Option<f64>> = statistics
         .methods
         .iter()
         .filter_map(|method| Some(method.losses?[0].tight))

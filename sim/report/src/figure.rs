@@ -53,25 +53,25 @@ pub(crate) fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
 }
 
 /// The panels: the methods, then one for each base whose ablations the scenario compares.
-pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
-    let all = summary.methods.iter().flat_map(|method| &method.curve);
+pub fn panels(statistics: &Statistics, regret_name: &str) -> Vec<Chart> {
+    let all = statistics.methods.iter().flat_map(|method| &method.curve);
     let top = all
         .clone()
         .map(|at| at.mean + at.standard_error.unwrap_or(0.0))
         .fold(f64::MIN_POSITIVE, f64::max);
     let (scale, y_max, scale_name) = scale(all.map(|at| at.mean).filter(|mean| *mean > 0.0), top);
-    let mut panels = vec![("Methods".to_owned(), picked(summary, stands_alone))];
+    let mut panels = vec![("Methods".to_owned(), picked(statistics, stands_alone))];
     // A method and what is left of it when one thing is taken away.
-    let changed = summary
+    let changed = statistics
         .methods
         .iter()
         .filter(|found| !stands_alone(found.method))
         .filter_map(|found| found.method.base());
     for base in distinct(changed.map(MethodName::name)) {
-        let mut curves = picked(summary, |method| {
+        let mut curves = picked(statistics, |method| {
             method.base().is_some_and(|of| of.name() == base)
         });
-        curves.extend(picked(summary, |method| method.name() == base));
+        curves.extend(picked(statistics, |method| method.name() == base));
         panels.push((format!("{base} with one thing changed"), curves));
     }
     panels
@@ -81,7 +81,7 @@ pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
             title,
             x_label: "round".into(),
             y_label: format!("{regret_name}, mean over agents{scale_name}; lower is better"),
-            curves: told_apart(summary, curves),
+            curves: told_apart(statistics, curves),
             scale,
             y_max,
         })
@@ -95,8 +95,8 @@ fn stands_alone(method: Method) -> bool {
 
 /// Curves of the wanted methods: what is only noise is drawn first, and what it is compared with on
 /// top.
-fn picked(summary: &Statistics, wanted: impl Fn(Method) -> bool) -> Vec<Curve> {
-    let (silent, heard): (Vec<_>, Vec<_>) = summary
+fn picked(statistics: &Statistics, wanted: impl Fn(Method) -> bool) -> Vec<Curve> {
+    let (silent, heard): (Vec<_>, Vec<_>) = statistics
         .methods
         .iter()
         .filter(|found| wanted(found.method))
@@ -105,9 +105,9 @@ fn picked(summary: &Statistics, wanted: impl Fn(Method) -> bool) -> Vec<Curve> {
 }
 
 /// Curves of one panel, of which equal ones lie on one another: only their notes tell them.
-fn told_apart(summary: &Statistics, mut curves: Vec<Curve>) -> Vec<Curve> {
+fn told_apart(statistics: &Statistics, mut curves: Vec<Curve>) -> Vec<Curve> {
     let names: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
-    let drawn = summary
+    let drawn = statistics
         .methods
         .iter()
         .filter(|found| names.iter().any(|name| name == found.method.name()));
@@ -145,7 +145,7 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
 }
 
 /// The line below the title.
-pub(crate) fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
+pub(crate) fn subtitle(scenario: &Scenario, statistics: &Statistics) -> String {
     let band = if scenario.runs > 1 {
         format!(
             "Mean of {} paired runs, band ± one standard error",
@@ -154,11 +154,11 @@ pub(crate) fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     } else {
         "One run".to_owned()
     };
-    match summary.methods.iter().find_map(|method| method.losses) {
+    match statistics.methods.iter().find_map(|method| method.losses) {
         Some([loss, _]) => format!(
             "{band}; ε (tight) at δ = {}, zero-out. {}.",
             significant(loss.delta, 3),
-            super::events::sentences(scenario, summary).join(". ")
+            super::events::sentences(scenario, statistics).join(". ")
         ),
         None => band,
     }

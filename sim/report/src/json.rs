@@ -9,9 +9,9 @@ use super::curves::told_rounds;
 use super::events;
 
 /// The whole output of `sordino run --format json`.
-pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Summary {
+pub fn summary(scenario: &Scenario, statistics: &Statistics, cautions: &[String]) -> Summary {
     let told = told_rounds(scenario.federation.rounds);
-    let methods = summary.methods.iter().map(|method| MethodSummary {
+    let methods = statistics.methods.iter().map(|method| MethodSummary {
         name: method.method.name().to_owned(),
         digest: Some(method.digest.to_string()),
         guarantee: method.guarantee().name().to_owned(),
@@ -36,12 +36,12 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
                 Loss::new("epsilon_pld_at_1e-5", small.tight),
             ]
         }),
-        facts: facts(scenario, summary, method),
+        facts: facts(scenario, statistics, method),
     });
     let cautions = cautions.to_vec();
     Summary {
         cautions,
-        ..Summary::new(&scenario.head(), &summary.digest, methods.collect())
+        ..Summary::new(&scenario.head(), &statistics.digest, methods.collect())
     }
 }
 
@@ -55,10 +55,10 @@ pub(super) fn rounded_up(x: f64) -> f64 {
 /// at most.
 fn facts(
     scenario: &Scenario,
-    summary: &Statistics,
+    statistics: &Statistics,
     method: &MethodStatistics,
 ) -> Map<String, Value> {
-    let event = events::event(scenario, summary, method.method)
+    let event = events::event(scenario, statistics, method.method)
         .map(|event| ("event".to_owned(), event.into()));
     let told = method.losses.map(|[loss, small]| {
         [

@@ -54,10 +54,64 @@ pub fn keep_names(path: &Path, names: &[String]) -> Result<(), ReadError> {
     })
 }
 
-/// The names that were kept; none where agents have none.
-///
-/// **Errors**: the system's; a line that is no text.
-pub fn names(path: &Path) -> Result<Vec<String>, ReadError> {
+/// What [`keep_candidates`] and [`keep_names`] wrote down.
+struct Kept<'p> {
+    /// The file of candidates.
+    path: &'p Path,
+    /// Each candidate's coordinates, as they stand in the file.
+    points: Vec<Vec<String>>,
+    /// Names of agents; empty where they have none.
+    names: Vec<String>,
+}
+
+impl<'p> Kept<'p> {
+    /// **Errors**: the system's; a line that is no point, or no name.
+    fn read(path: &'p Path, names: &Path) -> Result<Self, ReadError> {
+        let text = read_to_string_bounded(path, BYTES_MAX)
+            .map_err(|error| ReadError::unreadable(path, error))?;
+        let points: Vec<Vec<String>> = text
+            .lines()
+            .map(|line| line.split(',').map(str::to_owned).collect())
+            .collect();
+        let dim = points.first().map_or(0, Vec::len);
+        for (point, line) in points.iter().zip(1..) {
+            let is_number = |x: &String| x.parse::<f64>().is_ok_and(f64::is_finite);
+            if point.len() != dim || !point.iter().all(is_number) {
+                return Err(ReadError::line(path, line, format!("not {dim} numbers")));
+            }
+        }
+        Ok(Kept {
+            path,
+            points,
+            names: read_names(names)?,
+        })
+    }
+
+    fn point(&self, candidate: u32) -> Result<&[String], ReadError> {
+        let point = self.points.get(candidate as usize).map(Vec::as_slice);
+        point.ok_or_else(|| {
+            let count = self.points.len();
+            let message = format!("candidate {candidate} was observed, and {count} are there");
+            ReadError::inconsistent(self.path, message)
+        })
+    }
+
+    /// The column of agents' names, where they have names, right of their numbers.
+    fn with_names(&self, head: &mut Vec<String>) {
+        if !self.names.is_empty() {
+            head.insert(3, "agent_name".to_owned());
+        }
+    }
+
+    /// The number of an agent and, where agents have names, its name.
+    fn told(&self, agent: u32) -> impl Iterator<Item = String> {
+        let name = self.names.get(agent as usize).cloned();
+        let name = name.or_else(|| (!self.names.is_empty()).then(String::new));
+        std::iter::once(agent.to_string()).chain(name)
+    }
+}
+
+fn read_names(path: &Path) -> Result<Vec<String>, ReadError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
@@ -70,13 +124,21 @@ pub fn names(path: &Path) -> Result<Vec<String>, ReadError> {
         .collect()
 }
 
-/// The lines that were kept.
+/// `observations.csv` and `agents.csv`, with what was kept in these two files.
 ///
-/// **Errors**: the system's.
-pub fn candidates(path: &Path) -> Result<Vec<String>, ReadError> {
-    let text = read_to_string_bounded(path, BYTES_MAX)
-        .map_err(|error| ReadError::unreadable(path, error))?;
-    Ok(text.lines().map(str::to_owned).collect())
+/// **Errors**: the system's; a kept line that is no point or no name; a candidate that was observed
+/// and is not among those kept.
+pub fn tables(
+    candidates: &Path,
+    names: &Path,
+    results: &[MethodRun],
+    objective: &ObjectiveConfig,
+) -> Result<[(&'static str, String); 2], ReadError> {
+    let kept = Kept::read(candidates, names)?;
+    Ok([
+        ("observations.csv", all(results, &kept, objective)?),
+        ("agents.csv", best(results, &kept, objective)?),
+    ])
 }
 
 /// The user's own units of an objective, where it has them.
@@ -109,8 +171,8 @@ impl<'s> Own<'s> {
         self.inputs.iter().map(|(name, _)| free(name)).collect()
     }
 
-    fn fields(&self, point: &str) -> Vec<String> {
-        let numbers: Vec<f64> = point.split(',').filter_map(|x| x.parse().ok()).collect();
+    fn fields(&self, point: &[String]) -> Vec<String> {
+        let numbers: Vec<f64> = point.iter().filter_map(|x| x.parse().ok()).collect();
         space::restore(&self.inputs, &numbers)
             .iter()
             .map(space::shown)
@@ -121,34 +183,20 @@ impl<'s> Own<'s> {
 /// Columns for the observed and the true value in the user's own units.
 const OWN: [&str; 2] = ["own_y", "own_value"];
 
-/// The column of agents' names, where they have names, right of their numbers.
-fn with_names(head: &mut Vec<String>, names: &[String]) {
-    if !names.is_empty() {
-        head.insert(3, "agent_name".to_owned());
-    }
-}
-
-/// The number of an agent and, where agents have names, its name.
-fn told(agent: u32, names: &[String]) -> impl Iterator<Item = String> {
-    let name = (!names.is_empty()).then(|| names.get(agent as usize).cloned().unwrap_or_default());
-    std::iter::once(agent.to_string()).chain(name)
-}
-
 /// A line for each observation: run, method, agent and its name, if it has one, round, who chose
 /// it, candidate, its point in the unit box, y, value; then inputs, y and value in the user's own
 /// units, where the objective has them.
-pub fn all(
+fn all(
     results: &[MethodRun],
-    points: &[String],
-    names: &[String],
+    kept: &Kept<'_>,
     objective: &ObjectiveConfig,
-) -> String {
-    let dim = points.first().map_or(0, |point| point.split(',').count());
+) -> Result<String, ReadError> {
+    let dim = kept.points.first().map_or(0, Vec::len);
     let own = Own::of(objective);
     let mut head = ["run", "method", "agent", "round", "source", "candidate"]
         .map(str::to_owned)
         .to_vec();
-    with_names(&mut head, names);
+    kept.with_names(&mut head);
     head.extend((1..=dim).map(|axis| format!("x{axis}")));
     head.extend(["y", "value"].map(str::to_owned));
     if let Some(own) = &own {
@@ -157,21 +205,18 @@ pub fn all(
     }
     let restored: Vec<Vec<String>> = own
         .iter()
-        .flat_map(|own| points.iter().map(|point| own.fields(point)))
+        .flat_map(|own| kept.points.iter().map(|point| own.fields(point)))
         .collect();
     let seen = results
         .iter()
         .flat_map(|result| result.observations.iter().map(move |seen| (result, seen)));
-    let rows = seen.map(|(result, seen)| -> Vec<String> {
+    let rows = seen.map(|(result, seen)| -> Result<Vec<String>, ReadError> {
         let address = [result.run.to_string(), result.method.to_string()].into_iter();
         let address = address
-            .chain(told(seen.agent, names))
+            .chain(kept.told(seen.agent))
             .chain([seen.round.to_string()]);
-        let point = points
-            .get(seen.candidate as usize)
-            .map_or("", String::as_str);
+        let point = kept.point(seen.candidate)?.iter().cloned();
         let chosen = [seen.source.name().to_owned(), seen.candidate.to_string()];
-        let point = point.split(',').map(str::to_owned);
         let found = [number(Some(seen.y)), number(Some(seen.value))];
         let inputs = restored
             .get(seen.candidate as usize)
@@ -180,26 +225,26 @@ pub fn all(
         let in_own = own
             .iter()
             .flat_map(|own| [seen.y, seen.value].map(|x| number(Some(own.sign * x))));
-        address
+        Ok(address
             .chain(chosen)
             .chain(point)
             .chain(found)
             .chain(inputs)
             .chain(in_own)
-            .collect()
+            .collect())
     });
-    csv(head.iter().map(String::as_str), rows)
+    let rows: Vec<Vec<String>> = rows.collect::<Result<_, _>>()?;
+    Ok(csv(head.iter().map(String::as_str), rows))
 }
 
 /// A line for each agent of each method and run: its name, if it has one, its number of
 /// observations, the best candidate it met with its value, and both in the user's own units, where
 /// the objective has them.
-pub fn best(
+fn best(
     results: &[MethodRun],
-    points: &[String],
-    names: &[String],
+    kept: &Kept<'_>,
     objective: &ObjectiveConfig,
-) -> String {
+) -> Result<String, ReadError> {
     let own = Own::of(objective);
     let mut head = [
         "run",
@@ -212,7 +257,7 @@ pub fn best(
     ]
     .map(str::to_owned)
     .to_vec();
-    with_names(&mut head, names);
+    kept.with_names(&mut head);
     if let Some(own) = &own {
         head.extend(own.columns(&head));
         head.push(OWN[1].to_owned());
@@ -227,7 +272,7 @@ pub fn best(
                 if seen.value > best.value { seen } else { best }
             });
             let mut row = vec![result.run.to_string(), result.method.to_string()];
-            row.extend(told(best.agent, names));
+            row.extend(kept.told(best.agent));
             row.extend([
                 of_agent.len().to_string(),
                 best.round.to_string(),
@@ -235,17 +280,11 @@ pub fn best(
             ]);
             row.push(number(Some(best.value)));
             if let Some(own) = &own {
-                row.extend(
-                    own.fields(
-                        points
-                            .get(best.candidate as usize)
-                            .map_or("", String::as_str),
-                    ),
-                );
+                row.extend(own.fields(kept.point(best.candidate)?));
                 row.push(number(Some(own.sign * best.value)));
             }
             rows.push(row);
         }
     }
-    csv(head.iter().map(String::as_str), rows)
+    Ok(csv(head.iter().map(String::as_str), rows))
 }

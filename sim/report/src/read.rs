@@ -13,7 +13,7 @@ use sordino_core::federated::transcript;
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_experiment::files::read_to_string_bounded;
 use sordino_experiment::journal::SUMMARY;
-use sordino_experiment::metrics::{Statistics, summarize};
+use sordino_experiment::metrics::{self, Statistics};
 use sordino_experiment::record::{MethodRun, Record, Summary};
 use sordino_experiment::scenario::{MethodName, Scenario};
 use sordino_experiment::text::from_hex;
@@ -104,12 +104,10 @@ impl ReadError {
 /// The content of a run folder.
 #[derive(Debug)]
 pub struct RunRecord {
-    /// The scenario with every key.
-    pub scenario: Scenario,
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
     /// Statistics of the results, computed again.
-    pub summary: Statistics,
+    pub statistics: Statistics,
     /// What its reader is warned of.
     pub cautions: Vec<String>,
 }
@@ -195,9 +193,24 @@ impl<'a> RunFiles<'a> {
     }
 }
 
-/// Reads the files of a scenario and checks that they belong together: every run and method of the
-/// scenario is there once, with every round, and the digests combine to the one in the head.
+/// What a scenario's files say, its statistics computed again.
+///
+/// **Errors**: as [`results`]; an accountant's.
 pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord, ReadError> {
+    let results = results(files, scenario)?;
+    Ok(RunRecord {
+        statistics: metrics::statistics(scenario, &results).map_err(ReadError::Accountant)?,
+        results,
+        cautions: files.summary()?.cautions,
+    })
+}
+
+/// Reads what every method did in every run and checks that the files belong together: every run
+/// and method of the scenario is there once, with every round, and the digests combine to the one
+/// in the head.
+///
+/// **Errors**: a file that is missing, damaged, or of another scenario.
+pub fn results(files: RunFiles<'_>, scenario: &Scenario) -> Result<Vec<MethodRun>, ReadError> {
     let (path, transcript) = files.text("transcript.jsonl")?;
     let (head, mut results) = transcript_lines(&path, &transcript)?;
     let (path, rounds) = files.text("rounds.csv")?;
@@ -228,21 +241,15 @@ pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord,
             return Err(ReadError::inconsistent(&path, message));
         }
     }
-    let summary = summarize(scenario, &results).map_err(ReadError::Accountant)?;
-    if summary.digest.to_string() != head.digest {
+    let digest = metrics::digest(scenario, &results);
+    if digest.to_string() != head.digest {
         let message = format!(
-            "the digests combine to {}, the head says {}",
-            summary.digest, head.digest
+            "the digests combine to {digest}, the head says {}",
+            head.digest
         );
         return Err(ReadError::inconsistent(&path, message));
     }
-    let cautions = files.summary()?.cautions;
-    Ok(RunRecord {
-        scenario: scenario.clone(),
-        results,
-        summary,
-        cautions,
-    })
+    Ok(results)
 }
 
 /// Path and text of a file in a folder, if it is not too long.

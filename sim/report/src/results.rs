@@ -5,7 +5,7 @@ use std::path::Path;
 use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::{MethodSummary, Summary, Twins, distinct};
-use sordino_experiment::scenario::Scenario;
+use sordino_experiment::scenario::{FEDERATED, Guarantee, Scenario};
 use sordino_experiment::text::{significant, significant_up};
 
 use super::chart::{Curve, Picture, Point, Points, Ruler};
@@ -26,9 +26,6 @@ pub fn regret_of(trust: &str) -> &'static str {
         _ => "regret",
     }
 }
-
-/// Name of the federated trust model, whose methods are compared by sums over rounds.
-pub const FEDERATED: &str = "federated";
 
 /// Whether a loss of this name is an ε.
 pub fn is_epsilon(name: &str) -> bool {
@@ -232,7 +229,7 @@ impl Results {
     fn note(&self, method: &str) -> String {
         let summary = self.summary.method(method);
         let free = summary
-            .filter(|method| method.guarantee == "none")
+            .filter(|method| method.guarantee == Guarantee::None.name())
             .map_or("", |_| figure::UNPROTECTED);
         summary
             .and_then(epsilon)

@@ -2,6 +2,7 @@
 
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::MethodSummary;
+use sordino_experiment::scenario::Guarantee;
 
 use super::chart::{Curve, Picture, Point, Points, Ruler};
 use super::figure;
@@ -37,7 +38,7 @@ impl Results {
                     .map(|x| Point::bare(x.exp(), at.mean))
                     .to_vec(),
             };
-            let free = if method.guarantee == "none" {
+            let free = if method.guarantee == Guarantee::None.name() {
                 figure::UNPROTECTED
             } else {
                 &method.guarantee

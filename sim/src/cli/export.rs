@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sordino_core::federated::exchange::Announced;
-use sordino_core::random::RunSeed;
 use sordino_engine as model;
 use sordino_engine::federated::context::simulated_deployment;
 use sordino_engine::federated::export::{Export, Language, text as source_text};
-use sordino_experiment::scenario::{Scenario, set_once};
+use sordino_experiment::scenario::{FEDERATED, Scenario, set_once};
 use sordino_experiment::world;
 
 use sordino_experiment::command_line::chosen::{one_method, scenario_text};
@@ -16,7 +15,6 @@ use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::whole;
 use sordino_experiment::command_line::print;
 use sordino_lab::command::data::of_data;
-use sordino_report::results::FEDERATED;
 
 /// `sordino export`.
 #[derive(Debug, Args)]
@@ -76,7 +74,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     let scenario = Scenario::parse(&source, &text, settings)?;
     let (scenario, method) = one_method(&scenario, arguments.method.as_deref())?;
-    let seed = RunSeed::new(scenario.seed, 0);
+    let seed = scenario.run_seed(0);
     // Only the list of points is used: what a device measures there is its own.
     let functions = world::load(&scenario, arguments.data.as_deref())?.realize(seed);
     let announced = Announced {

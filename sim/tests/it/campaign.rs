@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
-use sordino_core::random::RunSeed;
 use sordino_engine::federated::named::Named;
 use sordino_engine::federated::{self, DriverError};
 use sordino_engine::{DriverKind, Options};
@@ -94,7 +93,7 @@ fn what_is_released_is_what_the_studies_would_publish() {
     };
     let published = |studies: &[Study]| {
         let enrolled: Vec<Option<&Study>> = studies.iter().map(Some).collect();
-        let sources = SimulatedSources::new(RunSeed::new(scenario.seed, 0));
+        let sources = SimulatedSources::new(scenario.run_seed(0));
         let prepared = Prepared::new(&publication, 24).unwrap();
         prepared
             .publish(

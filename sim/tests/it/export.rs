@@ -6,7 +6,6 @@ use sordino_core::federated::{
     Agent, AgentState, AgentStorage, log_len, storage_len, workspace_len,
 };
 use sordino_core::federated::{Input, Output, Public};
-use sordino_core::random::RunSeed;
 use sordino_core::wire::prefix;
 use sordino_engine::federated::context::{self, MethodContext, RunContext, ScenarioContext};
 use sordino_experiment::scenario::{Shipped, method};
@@ -71,7 +70,7 @@ fn the_headers_of_the_example_in_c_are_what_is_exported() {
 #[test]
 fn an_agent_of_the_module_is_the_simulators() {
     let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
-    let seed = RunSeed::new(scenario.seed, 0);
+    let seed = scenario.run_seed(0);
     let functions = sordino_experiment::world::load(&scenario, None)
         .unwrap()
         .realize(seed);

@@ -2,7 +2,7 @@
 //! regret shows the price.
 
 use sordino_engine::{Options, federated};
-use sordino_experiment::metrics::{Paired, Statistics, summarize};
+use sordino_experiment::metrics::{Paired, Statistics, statistics};
 use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{Method, Shipped, method};
 
@@ -12,7 +12,7 @@ fn run(settings: &[&str]) -> (Vec<MethodRun>, Statistics) {
     let scenario = Shipped::find("faults").unwrap().parse(&settings).unwrap();
     // The checkers are part of the server: an error here is a finding of theirs.
     let results = federated::run(&scenario, &Options::default(), &()).unwrap();
-    let summary = summarize(&scenario, &results).unwrap();
+    let summary = statistics(&scenario, &results).unwrap();
     (results, summary)
 }
 

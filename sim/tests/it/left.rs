@@ -10,7 +10,6 @@ use sordino_core::federated::prior::{
     self_test_scratch_len, storage_len,
 };
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
-use sordino_core::random::RunSeed;
 use sordino_engine::federated::context::prior_factor;
 use sordino_engine::federated::prior::context::{self, PriorNumbers as Rows};
 use sordino_engine::federated::{self, DriverError};
@@ -200,15 +199,9 @@ fn the_file_has_the_posterior_of_the_last_release() {
     let candidates = grid(60, 1);
     let method = scenario.methods().nth(1).unwrap();
     let landmarks = context::landmarks(&scenario, 1);
-    let protocol = context::protocol(
-        &scenario,
-        method,
-        &landmarks,
-        1,
-        RunSeed::new(scenario.seed, 0),
-    )
-    .unwrap()
-    .unwrap();
+    let protocol = context::protocol(&scenario, method, &landmarks, 1, scenario.run_seed(0))
+        .unwrap()
+        .unwrap();
     let rows = Rows::<f64>::new(&protocol, &landmarks, &candidates, 1).unwrap();
     let m = protocol.config.features();
     let n = protocol.config.design_len();

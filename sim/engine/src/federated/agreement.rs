@@ -9,7 +9,6 @@ use sordino_core::wire::ScalarTag;
 use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
 
-use super::context::run_seed;
 use super::context::{config, public_features};
 use super::custom::context::CustomContext;
 use super::error::DriverError;
@@ -46,7 +45,7 @@ pub fn agreement(
         }
         Kind::Prior => {
             let landmarks = landmarks(scenario, dim);
-            let prior = protocol(scenario, method, &landmarks, dim, run_seed(scenario, run))?;
+            let prior = protocol(scenario, method, &landmarks, dim, scenario.run_seed(run))?;
             (
                 Protocol::Prior(prior.ok_or(DriverError::NoPlan(method))?),
                 landmarks,

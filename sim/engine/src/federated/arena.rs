@@ -270,7 +270,7 @@ mod tests {
             .unwrap()
             .parse(&[format!("federation.agents={AGENTS}")])
             .unwrap();
-        let seed = sordino_core::random::RunSeed::new(scenario.seed, 0);
+        let seed = scenario.run_seed(0);
         let functions = sordino_experiment::world::load(&scenario, None)
             .unwrap()
             .realize(seed);

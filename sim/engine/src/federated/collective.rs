@@ -55,7 +55,7 @@ pub(super) fn edge(all: u32, part: u32, parts: u32) -> u32 {
 /// What a member answers.
 pub struct Partial {
     /// Agents that the answer is about.
-    pub agents: std::ops::Range<u32>,
+    pub agents: Range<u32>,
     /// What its collector took; `None` if nothing was collected.
     pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
     /// Its agents' part of the transcript and of the summed regret, in blocks.

@@ -28,7 +28,7 @@ use sordino_core::schedule::WeightConcentration;
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
 use sordino_experiment::metrics::{loss_after, losses};
 use sordino_experiment::progress::{Stage, Step};
-use sordino_experiment::scenario::method::{Kind as Parties, ReleaseKind};
+use sordino_experiment::scenario::method::{Kind as MethodKind, ReleaseKind};
 use sordino_experiment::scenario::{Guarantee, Method, Scenario};
 use sordino_experiment::world::Objective;
 use sordino_experiment::world::fault::FaultPlan;
@@ -273,7 +273,7 @@ impl<T: Scalar> RunContext<T> {
             map.features(point, row);
         }
         let optima = Arc::new(PerAgent::new(objective.agents()));
-        let seed = run_seed(scenario, index);
+        let seed = scenario.run_seed(index);
         let features = Arc::new(features);
         let feature_rows = Arc::new(feature_rows);
         Ok(RunContext {
@@ -487,16 +487,16 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
     };
     let aggregation = match parts.kind {
         // The others have a server of their own, or none.
-        Parties::Alone
-        | Parties::Prior
-        | Parties::Random
-        | Parties::Optimizer
-        | Parties::Vote
-        | Parties::Campaign
-        | Parties::Pooled
-        | Parties::Custom => Aggregation::None,
-        Parties::Draws if !parts.private => Aggregation::Mean,
-        Parties::Draws => Aggregation::Private {
+        MethodKind::Alone
+        | MethodKind::Prior
+        | MethodKind::Random
+        | MethodKind::Optimizer
+        | MethodKind::Vote
+        | MethodKind::Campaign
+        | MethodKind::Pooled
+        | MethodKind::Custom => Aggregation::None,
+        MethodKind::Draws if !parts.private => Aggregation::Mean,
+        MethodKind::Draws => Aggregation::Private {
             clipping_norm: privacy.clipping_norm,
             sampling_probability: privacy.sampling_probability,
             noise_multiplier: privacy.noise_multiplier,
@@ -528,11 +528,6 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         aggregation,
     })
     .map_err(DriverError::Config)
-}
-
-/// The seed of everything that run `index` draws.
-pub fn run_seed(scenario: &Scenario, index: u32) -> RunSeed {
-    RunSeed::new(scenario.seed, index)
 }
 
 #[cfg(test)]
@@ -574,7 +569,7 @@ mod tests {
         let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
         let functions = sordino_experiment::world::load(&scenario, None)
             .unwrap()
-            .realize(RunSeed::new(scenario.seed, 0));
+            .realize(scenario.run_seed(0));
         let shared =
             ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim())
                 .unwrap();

@@ -204,6 +204,9 @@ pub enum RemoteError {
     /// Bytes that are not what they should be.
     #[error("{0} that arrived does not decode")]
     Undecodable(&'static str),
+    /// What another process should have, and no bytes hold.
+    #[error("{0} cannot be written for another process")]
+    Unsendable(&'static str),
     /// Answers about the wrong number of agents, or about some of them twice.
     #[error("answers are about {found} agents, or of some of them twice; {expected} are enrolled")]
     Agents {

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use rayon::ThreadPool;
 use sordino_core::math::Scalar;
-use sordino_experiment::metrics::summarize;
+use sordino_experiment::metrics::statistics;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{MethodRun, Record, stored_name};
 use sordino_experiment::scenario::{Method, ObjectiveConfig, ScalarKind, Scenario};
@@ -19,7 +19,7 @@ use super::super::contract::{DriverKind, ModelError, Options};
 use super::super::hub::Task;
 use super::super::jobs::{FirstFailure, first_error_or_all};
 use super::brought::Brought;
-use super::context::{RunContext, run_seed};
+use super::context::RunContext;
 use super::driver::Driver;
 use super::error::DriverError;
 use super::job::{Context, Job};
@@ -49,22 +49,18 @@ fn recorded(
     results: &[MethodRun],
     options: &Options,
 ) -> Result<Record, ModelError> {
-    let summary = summarize(scenario, results).map_err(DriverError::Accountant)?;
+    let statistics = statistics(scenario, results).map_err(DriverError::Accountant)?;
     let mut beside = Vec::new();
     if let Some(journal) = options.journal.as_deref() {
         beside.push(("ledger.jsonl", ledger::joined(journal, results)?));
         if scenario.federation.observations {
-            let points =
-                observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
-            let names = observations::names(&journal.names()).map_err(DriverError::Folder)?;
-            beside.push((
-                "observations.csv",
-                observations::all(results, &points, &names, &scenario.objective),
-            ));
-            beside.push((
-                "agents.csv",
-                observations::best(results, &points, &names, &scenario.objective),
-            ));
+            let tables = observations::tables(
+                &journal.candidates(),
+                &journal.names(),
+                results,
+                &scenario.objective,
+            );
+            beside.extend(tables.map_err(DriverError::Folder)?);
         }
         if let ObjectiveConfig::Command(config) = &scenario.objective {
             let answers =
@@ -76,7 +72,7 @@ fn recorded(
     federation::record(
         scenario,
         results,
-        &summary,
+        &statistics,
         beside,
         &cautions,
         options.chain,
@@ -209,7 +205,7 @@ impl<T: Scalar> Execution<'_, T> {
     ///
     /// **Errors**: features that cannot be drawn.
     fn run(&self, run: u32) -> Result<Vec<Arc<RunContext<T>>>, DriverError> {
-        let objective = self.family.realize(run_seed(self.scenario, run));
+        let objective = self.family.realize(self.scenario.run_seed(run));
         self.job.run(run, objective)
     }
 

@@ -21,7 +21,7 @@ use super::super::contract::Options;
 use super::super::hub::Task;
 use super::brought::Brought;
 use super::collective::Partial;
-use super::context::{RunContext, run_seed};
+use super::context::RunContext;
 use super::error::{DriverError, RemoteError};
 use super::job::{Context, Job};
 use super::remote::may_travel;
@@ -129,7 +129,7 @@ impl<T: Scalar> Site for Open<'_, T> {
             Some((index, runs)) if index == task.run => runs,
             _ => self.job.run(
                 task.run,
-                self.family.realize(run_seed(self.scenario, task.run)),
+                self.family.realize(self.scenario.run_seed(task.run)),
             )?,
         };
         let context = self.job.context(method, &runs)?;

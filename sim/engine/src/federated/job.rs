@@ -12,7 +12,7 @@ use sordino_host::campaign::Campaign;
 use super::super::contract::Options;
 use super::brought::Brought;
 use super::campaign::context::{CampaignContext, campaigns};
-use super::context::{MethodContext, RunContext, ScenarioContext, run_seed};
+use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
 use super::error::DriverError;
 use super::kept;
@@ -38,19 +38,19 @@ pub struct Job<'j, T> {
     workspace_bytes: Option<usize>,
     brought: &'j Brought,
     /// The scenario, then the scenario as each of its own methods sees it.
-    views: Vec<View<'j, T>>,
+    variants: Vec<Variant<'j, T>>,
 }
 
 /// A scenario, and what is built from it once.
-struct View<'j, T> {
+struct Variant<'j, T> {
     scenario: &'j Scenario,
     shared: Arc<ScenarioContext<T>>,
     prior: Option<Arc<PriorNumbers<T>>>,
     campaigns: Vec<(Method, Arc<Campaign>)>,
 }
 
-/// The index of a method's view.
-fn view(method: Method) -> usize {
+/// The index of a method's variant.
+fn variant(method: Method) -> usize {
     method.place().map_or(0, |place| place + 1)
 }
 
@@ -69,30 +69,30 @@ impl<'j, T: Scalar> Job<'j, T> {
         scenario
             .methods()
             .try_for_each(|method| brought.handed_in(method).map(|_| ()))?;
-        let objective = family.realize(run_seed(scenario, 0));
+        let objective = family.realize(scenario.run_seed(0));
         let candidates = objective.candidates();
         let dim = objective.dim();
         if let Some(journal) = &options.journal {
             kept::keep(journal, scenario, &*objective)?;
         }
-        let mut views: Vec<View<'j, T>> = Vec::new();
+        let mut variants: Vec<Variant<'j, T>> = Vec::new();
         let own = scenario.own.iter().map(|own| &*own.scenario);
         for (place, seen) in std::iter::once(scenario).chain(own).enumerate() {
             let methods: Vec<Method> = scenario
                 .methods()
-                .filter(|method| view(*method) == place)
+                .filter(|method| variant(*method) == place)
                 .collect();
             if methods.iter().any(|method| method.parts().split) {
                 regions_have_candidates(seen, candidates, dim)?;
             }
-            let alike = views
+            let alike = variants
                 .iter()
                 .find(|other| other.scenario.surrogate == seen.surrogate);
             let shared = match alike {
                 Some(other) => other.shared.with_methods(seen, &methods)?,
                 None => ScenarioContext::of(seen, &methods, candidates, dim)?,
             };
-            views.push(View {
+            variants.push(Variant {
                 scenario: seen,
                 shared: Arc::new(shared),
                 prior: PriorNumbers::of(seen, &methods, candidates, dim)?,
@@ -102,11 +102,11 @@ impl<'j, T: Scalar> Job<'j, T> {
         Ok(Job {
             workspace_bytes: options.workspace_bytes,
             brought,
-            views,
+            variants,
         })
     }
 
-    /// One run, as every view has it.
+    /// One run, as every variant has it.
     ///
     /// **Errors**: features that cannot be drawn.
     pub fn run(
@@ -116,17 +116,20 @@ impl<'j, T: Scalar> Job<'j, T> {
     ) -> Result<Vec<Arc<RunContext<T>>>, DriverError> {
         let objective: Arc<dyn Objective> = objective.into();
         let mut runs: Vec<Arc<RunContext<T>>> = Vec::new();
-        for view in &self.views {
+        for variant in &self.variants {
             let alike = self
-                .views
+                .variants
                 .iter()
                 .zip(&runs)
-                .find(|(other, _)| other.scenario.surrogate == view.scenario.surrogate);
+                .find(|(other, _)| other.scenario.surrogate == variant.scenario.surrogate);
             let run = match alike {
-                Some((_, run)) => run.with_shared(view.shared.clone()),
-                None => {
-                    RunContext::new(view.scenario, view.shared.clone(), index, objective.clone())?
-                }
+                Some((_, run)) => run.with_shared(variant.shared.clone()),
+                None => RunContext::new(
+                    variant.scenario,
+                    variant.shared.clone(),
+                    index,
+                    objective.clone(),
+                )?,
             };
             runs.push(Arc::new(run));
         }
@@ -142,13 +145,13 @@ impl<'j, T: Scalar> Job<'j, T> {
         method: Method,
         runs: &[Arc<RunContext<T>>],
     ) -> Result<Context<T>, DriverError> {
-        let View {
+        let Variant {
             scenario,
             shared,
             prior,
             campaigns,
-        } = &self.views[view(method)];
-        let run = runs[view(method)].clone();
+        } = &self.variants[variant(method)];
+        let run = runs[variant(method)].clone();
         if let Some(custom) = self.brought.handed_in(method)? {
             let context = CustomContext::new(scenario, method, run, custom, self.workspace_bytes)?;
             return Ok(Context::Custom(Arc::new(context)));

@@ -263,7 +263,6 @@ fn oversized<T: Scalar>(
 mod tests {
     use std::sync::Arc;
 
-    use sordino_core::random::RunSeed;
     use sordino_experiment::scenario::Shipped;
 
     use super::super::context::{RunContext, ScenarioContext};
@@ -274,7 +273,7 @@ mod tests {
         let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
         let functions = sordino_experiment::world::load(&scenario, None)
             .unwrap()
-            .realize(RunSeed::new(scenario.seed, 0));
+            .realize(scenario.run_seed(0));
         let shared =
             ScenarioContext::new(&scenario, functions.candidates(), functions.dim()).unwrap();
         let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());

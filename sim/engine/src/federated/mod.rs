@@ -23,7 +23,7 @@ use sordino_experiment::journal::Journal;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record, stored_name};
 use sordino_experiment::scenario::unused::Unused;
-use sordino_experiment::scenario::{Head, ObjectiveConfig, Scenario};
+use sordino_experiment::scenario::{FEDERATED, Head, ObjectiveConfig, Scenario};
 use sordino_report::chart::Picture;
 use sordino_report::federation::{page, pictures};
 use sordino_report::read::RunFiles;
@@ -71,7 +71,7 @@ pub use own::Own;
 
 /// A trusted server sees every agent's vector; the others only what it releases.
 pub const TRUST: TrustModel = TrustModel {
-    name: "federated",
+    name: FEDERATED,
     description: "a trusted server aggregates; readers of its broadcasts are not trusted",
     sections: Scenario::sections,
     read: |root| Ok(Box::new(Scenario::read(root)?)),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::Terms;
-use sordino_core::federated::{Packed, Partial as Collected, Share, Wiped};
+use sordino_core::federated::{Packed, Partial as Sums, Share, Wiped};
 use sordino_core::math::{Scalar, read_all_le, write_all_le};
 use sordino_core::privacy::SourceKind;
 use sordino_experiment::record::Observed;
@@ -56,10 +56,11 @@ pub trait Travels: AgentGroup<State: State + Serialize + DeserializeOwned> {
     fn order(common: &Self::Common, part: &[u8]) -> Result<Self::Order, RemoteError>;
 }
 
-/// The bytes of a value that always encodes.
+/// The bytes of a value.
+///
+/// **Errors**: [`RemoteError::Unsendable`]; none for the values of this file.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, RemoteError> {
-    postcard::to_allocvec(value)
-        .map_err(|_| RemoteError::Undecodable("what was to be sent, and therefore nothing"))
+    postcard::to_allocvec(value).map_err(|_| RemoteError::Unsendable("a value"))
 }
 
 /// A value from all of the bytes.
@@ -99,7 +100,7 @@ fn shares(
         .iter()
         .map(|range| {
             let packed = share.part(range.clone()).and_then(|part| part.packed());
-            encode(&packed.ok_or(RemoteError::Undecodable("a share of other agents"))?)
+            encode(&packed.ok_or(RemoteError::Unsendable("a share of other agents"))?)
         })
         .collect()
 }
@@ -415,7 +416,7 @@ impl<T: Scalar> Travels for Shard<CampaignContext<T>> {
 #[derive(Serialize, Deserialize)]
 struct WiredPartial {
     agents: Range<u32>,
-    collected: Option<Collected<Packed, Wiped<i64>>>,
+    collected: Option<Sums<Packed, Wiped<i64>>>,
     pieces: Vec<Piece>,
     regrets: RegretCounts,
     faults: FaultCounts,
@@ -469,7 +470,7 @@ impl WiredPartial {
 pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
     partials.sort_by_key(|partial| partial.agents.start);
     let mut wired: Vec<WiredPartial> = Vec::new();
-    let mut collected: Vec<Vec<Collected<Wiped<u8>, Wiped<i64>>>> = Vec::new();
+    let mut collected: Vec<Vec<Sums<Wiped<u8>, Wiped<i64>>>> = Vec::new();
     for partial in partials {
         let Partial {
             agents,
@@ -507,9 +508,9 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
     }
     for (wired, parts) in wired.iter_mut().zip(collected) {
         if !parts.is_empty() {
-            let joined = Collected::join(&parts).filter(|joined| joined.agents() == wired.agents);
-            let packed = joined.and_then(Collected::packed);
-            wired.collected = Some(packed.ok_or(RemoteError::Undecodable("a partial"))?);
+            let joined = Sums::join(&parts).filter(|joined| joined.agents() == wired.agents);
+            let packed = joined.and_then(Sums::packed);
+            wired.collected = Some(packed.ok_or(RemoteError::Unsendable("a partial"))?);
         }
     }
     encode(&wired)

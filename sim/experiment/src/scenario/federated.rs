@@ -6,12 +6,13 @@ use sordino_core::federated::OwnDraw;
 use sordino_core::federated::shares::Trust;
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{ClippingNorm, Event, NeighboringRelation, NoiseMultiplier};
+use sordino_core::random::RunSeed;
 use sordino_core::schedule::Mixing;
 
 use sordino_host::prior::publish::POINTS_MIN;
 
 use super::faults::FaultConfig;
-use super::head::Head;
+use super::head::{FEDERATED, Head};
 use super::kernel::KernelConfig;
 use super::keys::keys;
 use super::method::{ALONE, Guarantee, Kind, Method, MethodName, POOLED, RANDOM, VOTE};
@@ -254,12 +255,17 @@ impl Scenario {
         with_root(source, text, settings, Scenario::read)
     }
 
+    /// The seed of everything that run `index` draws.
+    pub fn run_seed(&self, index: u32) -> RunSeed {
+        RunSeed::new(self.seed, index)
+    }
+
     /// The keys that scenarios of all trust models have.
     pub fn head(&self) -> Head {
         let name = self.name.clone();
         let description = self.description.clone();
         Head {
-            trust: "federated".to_owned(),
+            trust: FEDERATED.to_owned(),
             name,
             description,
             seed: self.seed,
@@ -488,7 +494,7 @@ impl Scenario {
             seed,
             runs,
             ..
-        } = Head::take_before(&mut root, &sections, "federated")?;
+        } = Head::take_before(&mut root, &sections, FEDERATED)?;
         let objective = ObjectiveConfig::read(root.section("objective")?)?;
         objective.check()?;
         let federation =

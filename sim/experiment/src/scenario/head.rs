@@ -4,12 +4,15 @@ use super::keys::{Documented, keys};
 use super::reader::{Problem, Section};
 use super::rule::whole;
 
+/// Name of the federated trust model, whose methods are compared by sums over rounds.
+pub const FEDERATED: &str = "federated";
+
 keys! {
     /// What every scenario has.
     pub struct Head {
         /// Who may see what: `federated`, `outsourced`, `local` or `output`; decides which sections
         /// there are.
-        trust: String [is "federated".to_owned()];
+        trust: String [is FEDERATED.to_owned()];
         /// Name in tables and folders.
         name: String [given "my-scenario"];
         /// One line for people.

@@ -50,7 +50,7 @@ pub use design::DesignConfig;
 pub use faults::FaultConfig;
 pub use federated::{FederationConfig, PrivacyConfig, ScalarKind, Scenario, SurrogateConfig};
 pub use fedhpo::FedhpoConfig;
-pub use head::Head;
+pub use head::{FEDERATED, Head};
 pub use kernel::KernelConfig;
 pub use method::{Guarantee, Method, MethodName};
 pub use objective::{

@@ -1,7 +1,5 @@
 //! Functions brought along by a program that uses this library.
 
-use sordino_core::random::RunSeed;
-
 use super::{Family, ObjectiveError};
 use crate::scenario::{ObjectiveConfig, Scenario};
 
@@ -17,7 +15,7 @@ pub fn check(scenario: &Scenario, family: &dyn Family) -> Result<(), ObjectiveEr
             "another `objective.kind`",
         ));
     };
-    let functions = family.realize(RunSeed::new(scenario.seed, 0));
+    let functions = family.realize(scenario.run_seed(0));
     if functions.agents() != scenario.federation.agents {
         return Err(ObjectiveError::other(
             "agents",

@@ -279,7 +279,7 @@ mod tests {
         for name in ["planes", "employment", "wages", "fedhpo"] {
             let scenario = Shipped::find(name).unwrap().parse(&[]).unwrap();
             let family = crate::world::load(&scenario, None).unwrap();
-            let objective = family.realize(sordino_core::random::RunSeed::new(scenario.seed, 0));
+            let objective = family.realize(scenario.run_seed(0));
             let found = Spread::of_objective(&*objective).unwrap();
             assert_eq!(doubts(&scenario, &found), [""; 0], "{name}: {found:?}");
         }

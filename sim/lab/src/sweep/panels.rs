@@ -2,8 +2,8 @@
 //! combination of the others.
 
 use sordino_experiment::record::distinct;
+use sordino_experiment::scenario::FEDERATED;
 use sordino_report::palette::Looks;
-use sordino_report::results::FEDERATED;
 use sordino_report::svg::{Curve, Point, Points, Ruler};
 
 use super::grid::Axis;

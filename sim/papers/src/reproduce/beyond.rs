@@ -7,7 +7,6 @@
 //! over functions. Those of `beyond/campaign` were set after it had been measured, with room: they
 //! say what must not be lost again.
 
-use sordino_core::random::RunSeed;
 use sordino_experiment::scenario::method::{
     ALONE, CAMPAIGN, DP_FTS_DE, DP_PRIOR, FTS, PRIOR_MEAN, PRIOR_NOISE, TS,
 };
@@ -213,7 +212,7 @@ fn floor() -> Result<f64, ReproduceError> {
         Shipped::find("winequality").ok_or_else(|| ReproduceError::new("no such scenario"))?;
     let scenario = shipped.parse(&[]).map_err(ReproduceError::new)?;
     let family = sordino_experiment::world::load(&scenario, None).map_err(ReproduceError::new)?;
-    let objective = family.realize(RunSeed::new(scenario.seed, 0));
+    let objective = family.realize(scenario.run_seed(0));
     let least = (0..objective.agents()).map(|agent| {
         let values = objective.values(agent).into_iter();
         1.0 - values.fold(f64::NEG_INFINITY, f64::max)

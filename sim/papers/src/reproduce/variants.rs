@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use sordino_engine::{self as model, federated};
-use sordino_experiment::metrics::{MethodStatistics, Paired, PrivacyLoss, Statistics, summarize};
+use sordino_experiment::metrics::{MethodStatistics, Paired, PrivacyLoss, Statistics, statistics};
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{Method, Scenario, Shipped, method};
@@ -68,7 +68,7 @@ pub struct Measured {
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
     /// Statistics of these results.
-    pub summary: Statistics,
+    pub statistics: Statistics,
 }
 
 /// All variants of an experiment.
@@ -112,12 +112,12 @@ impl Comparison {
             let results = federated::run(&scenario, &run_options, &writer);
             writer.finish();
             let results = results.map_err(ReproduceError::new)?;
-            let summary = summarize(&scenario, &results).map_err(ReproduceError::new)?;
+            let statistics = statistics(&scenario, &results).map_err(ReproduceError::new)?;
             measured.push(Measured {
                 variant: *variant,
                 scenario,
                 results,
-                summary,
+                statistics,
             });
         }
         let regret_name = measured
@@ -136,7 +136,7 @@ impl Comparison {
         self.measured
             .iter()
             .filter(|measured| measured.variant.name == variant)
-            .flat_map(|measured| &measured.summary.methods)
+            .flat_map(|measured| &measured.statistics.methods)
             .find(|summary| summary.method == method)
             .unwrap_or_else(|| panic!("{method} was not executed under `{variant}`"))
     }
@@ -237,7 +237,7 @@ impl Comparison {
     pub fn curves(&self, title: &str, ramp: bool) -> Chart {
         let mut curves: Vec<(bool, Curve)> = Vec::new();
         for (place, measured) in self.measured.iter().enumerate() {
-            for summary in &measured.summary.methods {
+            for summary in &measured.statistics.methods {
                 let mut curve = figure::curve(summary);
                 // The paper's accountant, whose numbers are compared here.
                 curve.note = summary
@@ -279,7 +279,7 @@ impl Comparison {
             .iter()
             .filter(|measured| measured.variant.name == variant);
         let curves = of
-            .flat_map(|measured| &measured.summary.methods)
+            .flat_map(|measured| &measured.statistics.methods)
             .map(figure::curve)
             .collect();
         let mut chart = scaled(
@@ -299,7 +299,7 @@ impl Comparison {
         x: impl Fn(&PrivacyLoss) -> Option<f64>,
     ) -> Curve {
         let of = measured
-            .flat_map(|measured| &measured.summary.methods)
+            .flat_map(|measured| &measured.statistics.methods)
             .filter(|summary| summary.method == method);
         let mut points: Vec<Point> = of
             .filter_map(|summary| Some(Point::mean(x(&summary.losses?[0])?, summary.summed_regret)))

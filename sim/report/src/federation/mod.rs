@@ -111,7 +111,7 @@ fn quantile((run, round): &At<'_>, place: usize) -> String {
 fn columns<'c>(
     scenario: &'c Scenario,
     results: &'c [MethodRun],
-    summary: &'c Statistics,
+    statistics: &'c Statistics,
 ) -> Columns<'c, At<'c>> {
     Columns::new()
         .told(
@@ -148,7 +148,7 @@ fn columns<'c>(
             "epsilon",
             "tight ε of all releases up to that round, at the scenario's δ, rounded up to four decimals; private methods only, \
              in run 0: it is the same in every run",
-            |at| epsilon(scenario, results, summary, at),
+            |at| epsilon(scenario, results, statistics, at),
         )
 }
 
@@ -157,13 +157,13 @@ fn columns<'c>(
 fn epsilon(
     scenario: &Scenario,
     results: &[MethodRun],
-    summary: &Statistics,
+    statistics: &Statistics,
     (result, round): &At<'_>,
 ) -> String {
     let first = results.iter().find(|first| first.method == result.method);
     let is_said =
         first.is_some_and(|first| first.run != result.run && first.releases == result.releases);
-    match summary.paid_by(result.method) {
+    match statistics.paid_by(result.method) {
         Some(paid) if !is_said => {
             let releases = releases_after(scenario, result, *round as u32);
             spent(&paid.losses, releases)
@@ -241,7 +241,7 @@ struct Line<'a> {
 fn transcript(
     scenario: &Scenario,
     results: &[MethodRun],
-    summary: &Statistics,
+    statistics: &Statistics,
     chain: bool,
 ) -> serde_json::Result<String> {
     let head = Head {
@@ -251,7 +251,7 @@ fn transcript(
         seed: scenario.seed,
         runs: scenario.runs,
         noise: noise(),
-        digest: summary.digest.to_string(),
+        digest: statistics.digest.to_string(),
     };
     let mut out = serde_json::to_string(&head)? + "\n";
     for result in results {

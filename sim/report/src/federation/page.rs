@@ -20,7 +20,9 @@ use crate::{charts, differences, events, figure, palette};
 pub fn view(files: RunFiles<'_>, scenario: &Scenario) -> Result<View, ReadError> {
     let record = run_record(files, scenario)?;
     let RunRecord {
-        summary, cautions, ..
+        statistics,
+        cautions,
+        ..
     } = &record;
     let regret_name = scenario.objective.regret_name();
     let federation = &scenario.federation;
@@ -36,9 +38,9 @@ pub fn view(files: RunFiles<'_>, scenario: &Scenario) -> Result<View, ReadError>
         ),
     ];
     let mut sections = String::new();
-    losses(&mut sections, scenario, summary);
-    spread(&mut sections, summary, regret_name);
-    clipping(&mut sections, summary);
+    losses(&mut sections, scenario, statistics);
+    spread(&mut sections, statistics, regret_name);
+    clipping(&mut sections, statistics);
     faults(&mut sections, &record);
     let text = if scenario.runs > 1 {
         "Mean over runs; the bands are one standard error."
@@ -48,15 +50,15 @@ pub fn view(files: RunFiles<'_>, scenario: &Scenario) -> Result<View, ReadError>
     let panels = Panels {
         heading: "Regret",
         text: text.to_owned(),
-        line: figure::subtitle(scenario, summary),
-        charts: figure::panels(summary, regret_name),
+        line: figure::subtitle(scenario, statistics),
+        charts: figure::panels(statistics, regret_name),
         ruler: None,
         labels: 176.0,
     };
     Ok(View {
         facts,
-        shown: shown(scenario, summary, cautions),
-        below: charts::utility(summary, regret_name),
+        shown: shown(scenario, statistics, cautions),
+        below: charts::utility(statistics, regret_name),
         panels,
         compared: format!("summed {regret_name}"),
         sections,
@@ -64,7 +66,7 @@ pub fn view(files: RunFiles<'_>, scenario: &Scenario) -> Result<View, ReadError>
 }
 
 /// The methods' table with its legend.
-fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Shown {
+fn shown(scenario: &Scenario, statistics: &Statistics, cautions: &[String]) -> Shown {
     let regret_name = scenario.objective.regret_name();
     let mut columns = Columns::<MethodStatistics>::new()
         .text("method", |method| method.method.name().to_owned())
@@ -99,7 +101,7 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
             format!("mean of {} paired runs", scenario.runs)
         },
     )];
-    notes.extend(summary.methods.iter().find_map(|method| method.losses).map(|[loss, _]| {
+    notes.extend(statistics.methods.iter().find_map(|method| method.losses).map(|[loss, _]| {
         format!(
             "ε: by privacy-loss distributions, tight, rounded up, never below the truth; neighbouring \
              relation \"{}\": an agent keeps its slot and weight and contributes zero.",
@@ -118,21 +120,21 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
         ));
     }
     notes.extend(
-        events::sentences(scenario, summary)
+        events::sentences(scenario, statistics)
             .into_iter()
             .map(|sentence| format!("{sentence}.")),
     );
     notes.extend(
-        events::between(summary)
+        events::between(statistics)
             .into_iter()
             .map(|sentence| format!("{sentence}.")),
     );
-    notes.extend(events::unequal(summary));
-    notes.extend(Twins::of(summary.methods.iter().map(MethodStatistics::named)).sentence());
+    notes.extend(events::unequal(statistics));
+    notes.extend(Twins::of(statistics.methods.iter().map(MethodStatistics::named)).sentence());
     notes.extend(differences::few(scenario.runs as usize));
     notes.extend(conclusion(scenario).map(|said| format!("What may be concluded: {said}")));
     Shown {
-        looks: summary
+        looks: statistics
             .methods
             .iter()
             .map(|method| palette::of(method.method))
@@ -140,7 +142,7 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
         notes,
         cautions: cautions.to_vec(),
         noise: true,
-        ..Shown::of(&columns, &summary.methods)
+        ..Shown::of(&columns, &statistics.methods)
     }
 }
 
@@ -164,8 +166,8 @@ fn cost(method: &MethodStatistics, place: usize) -> String {
     }
 }
 
-fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
-    let Some(chart) = charts::losses(scenario, summary) else {
+fn losses(out: &mut String, scenario: &Scenario, statistics: &Statistics) {
+    let Some(chart) = charts::losses(scenario, statistics) else {
         return;
     };
     let text = format!(
@@ -185,8 +187,12 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
     );
 }
 
-fn spread(out: &mut String, summary: &Statistics, regret_name: &str) {
-    let charts = charts::small(&charts::spreads(summary, regret_name), (230.0, 170.0), 14.0);
+fn spread(out: &mut String, statistics: &Statistics, regret_name: &str) {
+    let charts = charts::small(
+        &charts::spreads(statistics, regret_name),
+        (230.0, 170.0),
+        14.0,
+    );
     if !charts.is_empty() {
         let text = "Median over agents, and the range from the 10 % to the 90 % quantile; means over runs.";
         section(
@@ -198,8 +204,8 @@ fn spread(out: &mut String, summary: &Statistics, regret_name: &str) {
     }
 }
 
-fn clipping(out: &mut String, summary: &Statistics) {
-    if let Some(chart) = charts::clipping(summary) {
+fn clipping(out: &mut String, statistics: &Statistics) {
+    if let Some(chart) = charts::clipping(statistics) {
         let text = "<strong>Not releasable.</strong> A server that told how many vectors it clipped would break its guarantee; \
                     the simulator may, because nobody's data are in it.";
         let body = format!(

@@ -11,25 +11,25 @@ use crate::read::{ReadError, RunFiles, run_record};
 /// **Errors**: as [`run_record`].
 pub fn pictures(files: RunFiles<'_>, scenario: &Scenario) -> Result<Vec<Picture>, ReadError> {
     let record = run_record(files, scenario)?;
-    let summary = &record.summary;
+    let statistics = &record.statistics;
     let found: [(&str, &str, &str, Vec<Chart>); 4] = [
         (
             "privacy-loss",
             "privacy loss over releases",
             LOSS,
-            charts::losses(scenario, summary).into_iter().collect(),
+            charts::losses(scenario, statistics).into_iter().collect(),
         ),
         (
             "spread",
             "spread over agents",
             SPREAD,
-            charts::spreads(summary, scenario.objective.regret_name()),
+            charts::spreads(statistics, scenario.objective.regret_name()),
         ),
         (
             "clipping",
             "clipped vectors (not releasable)",
             CLIPPING,
-            charts::clipping(summary).into_iter().collect(),
+            charts::clipping(statistics).into_iter().collect(),
         ),
         (
             "faults",

@@ -105,7 +105,7 @@ impl<T: Scalar> Agents for MethodContext<T> {
                 Output::Evaluate {
                     candidate, number, ..
                 } => {
-                    let source = order.source(reach == Reach::Broadcast, candidate);
+                    let source = order.chosen_by(reach == Reach::Broadcast, candidate);
                     let query = Query {
                         candidate,
                         number,
@@ -129,7 +129,7 @@ impl<T: Scalar> Agents for MethodContext<T> {
 
 impl<T> Order<T> {
     /// Whose choice a query of this round is; `reached` tells whether the broadcast arrived.
-    fn source(&self, reached: bool, candidate: u32) -> Source {
+    fn chosen_by(&self, reached: bool, candidate: u32) -> Source {
         match (self.round, self.maximum) {
             (0, _) => Source::Initial,
             (_, Some(maximum)) if reached && maximum == candidate => Source::Server,

@@ -17,7 +17,7 @@ use sordino_core::wire;
 use sordino_experiment::scenario::{Guarantee, Method, Scenario};
 use sordino_host::server::WithPublic;
 
-use super::super::context::{MethodContext, RunContext, ScenarioContext, run_seed};
+use super::super::context::{MethodContext, RunContext, ScenarioContext};
 use super::super::error::DriverError;
 use super::described::Described;
 
@@ -119,7 +119,7 @@ impl<T: Scalar> PriorNumbers<T> {
             return Ok(None);
         };
         let landmarks = landmarks(scenario, dim);
-        let protocol = protocol(scenario, *method, &landmarks, dim, run_seed(scenario, 0))?;
+        let protocol = protocol(scenario, *method, &landmarks, dim, scenario.run_seed(0))?;
         protocol
             .map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim))
             .transpose()
