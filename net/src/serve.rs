@@ -356,7 +356,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
             if let Some(drawing) = drawing {
                 host.fill(drawing.await.map_err(|_lost| ServeError::Lost)??)?;
             }
-            host.close()?;
+            closed::<T, P>(host, round)?;
             planned = host.ledger().planned().cloned();
         }
         attempt = 0;
@@ -415,11 +415,27 @@ async fn shared<T: Number, P: Served<T>>(
     let answer = rounds.meanwhile(answer).await??;
     let mut opened = Wiped::from(vec![0; leader.numbers()]);
     let opened = leader.open(&answer, opened.as_mut())?;
-    let agents = opened.agents();
-    host.take(opened).map_err(|error| match error {
+    Ok(host.take(opened)?)
+}
+
+/// Makes the release of a round. One that is refused after its noise was added is charged for good
+/// before anybody hears of it: that it was refused is a function of the noised numbers.
+fn closed<T: Number, P: Served<T>>(
+    host: &mut PrivateHost<T, P>,
+    round: u32,
+) -> Result<(), ServeError> {
+    let agents = host.state().counters().received;
+    let Err(error) = host.close() else {
+        return Ok(());
+    };
+    if host.ledger().planned().is_none() {
+        return Err(error.into());
+    }
+    host.sync()?;
+    Err(match error {
         HostError::Server(ServerError::Partial(PartialError::Bound)) => {
             ServeError::Spoiled { round, agents }
         }
-        other => other.into(),
+        error => ServeError::Refused { round, error },
     })
 }

@@ -33,6 +33,7 @@ use super::messages::{ServerInput, ServerOutput, ServerPhase};
 use super::partial::{Opening, Partial, PartialError, Share};
 #[cfg(feature = "alloc")]
 use super::pool::{Pool, Recipe};
+use super::shares::{Modulus, can_be_noised};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
@@ -622,6 +623,9 @@ impl<'r, T: Scalar, E: Encoding> OpenRelease<'r, T, E> {
     /// Line "add N(0, (zΔ)²I) and broadcast". The noise was drawn before the sums are touched; the
     /// divisor is the public q, never a count; an empty sample releases pure noise. A failure after
     /// the receipt was taken releases nothing, and the next attempt is charged again.
+    ///
+    /// Of two servers the noised sums, modulo 2³² or 2⁶⁴, are then judged. That they are refused is
+    /// seen, and is a function of the release that was charged.
     fn release<P: Provenance, M: Estimator<T, Encoding = E>>(
         self,
         method: &mut M,
@@ -640,7 +644,31 @@ impl<'r, T: Scalar, E: Encoding> OpenRelease<'r, T, E> {
         let (sensitivity, noise_std) = encoding
             .as_ref()
             .map_or((0.0, 0.0), |e| (e.l2_sensitivity(), e.noise_std()));
-        let release = mechanism.release(sums, sample, noise, sensitivity, vectors)?;
+        // Of two servers the modulus, and how many agents' shares are in the sums.
+        let shared = encoding.as_ref().filter(|e| e.noises() > 1).map(|e| {
+            let modulus = Modulus::fitting(mechanism, e.agents());
+            (modulus, state.counters.received)
+        });
+        let release = match shared {
+            None => mechanism.release(sums, sample, noise, sensitivity, vectors)?,
+            Some((modulus, contributors)) => {
+                let centred = |sum: i64| modulus.centred(sum as u64);
+                let release = mechanism.release_centred(
+                    sums,
+                    sample,
+                    noise,
+                    sensitivity,
+                    centred,
+                    vectors,
+                )?;
+                if !can_be_noised(mechanism, contributors, sums) {
+                    leave(state, sums, flags);
+                    *encoding = None;
+                    return Err(PartialError::Bound.into());
+                }
+                release
+            }
+        };
         leave(state, sums, flags);
         *encoding = None;
         method.learn(broadcast, release.value(), noise_std)?;

@@ -10,7 +10,7 @@ use sordino_core::privacy::{Event, Ledger as _, NoiseSource};
 
 use super::collection::Question;
 use crate::entropy::NoEntropy;
-use crate::files::{FileError, write_atomically};
+use crate::files::{FileError, write_privately};
 use crate::ledger::{Budgeted, Deferred, Ledger, LedgerError, Mark, Planned};
 use crate::server::Sources;
 
@@ -129,13 +129,13 @@ pub trait Keep {
     fn keep(&mut self, stored: &[u8]) -> Result<(), FileError>;
 }
 
-/// A file that is replaced atomically.
+/// A file that is replaced atomically, for its owner alone.
 #[derive(Clone, Debug)]
 pub struct Kept(pub PathBuf);
 
 impl Keep for Kept {
     fn keep(&mut self, stored: &[u8]) -> Result<(), FileError> {
-        write_atomically(&self.0, stored)
+        write_privately(&self.0, stored)
     }
 }
 

@@ -78,14 +78,25 @@ pub enum ServeError {
     /// have sent.
     #[error(
         "release {round}: the shares of {agents} agents open to numbers that no {agents} agents within the norm can have \
-         sent: one of them lied, and neither server can tell which; nothing is released, the helper's charge stays, and it \
-         answers no other set: begin a new federation"
+         sent: one of them lied, or the helper did, and nobody can tell which; nothing is released, both charges stay, and \
+         the helper answers no other set: begin a new federation"
     )]
     Spoiled {
         /// Index of the release.
         round: u32,
         /// How many agents' shares were in it.
         agents: u32,
+    },
+    /// A release that its method does not take in. It was noised, so it stays charged.
+    #[error(
+        "release {round} is of no use and is not announced; it stays charged: begin a new federation"
+    )]
+    Refused {
+        /// Index of the release.
+        round: u32,
+        /// Why.
+        #[source]
+        error: HostError,
     },
     /// Restarted inside one round too often for a counter of 16 bits.
     #[error("this round was begun 65535 times")]
@@ -111,6 +122,7 @@ impl ServeError {
             self,
             ServeError::Stop(Stop::OlderDisk { .. } | Stop::Forked { .. })
                 | ServeError::Spoiled { .. }
+                | ServeError::Refused { .. }
         )
     }
 }

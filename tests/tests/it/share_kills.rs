@@ -11,13 +11,15 @@ use std::path::PathBuf;
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::{Mechanism, Plan, PriorError, Public};
 use sordino_core::federated::shares::{Attempts, HelperKey, Modulus, SecretKey};
-use sordino_core::federated::{ServerPhase, ServerState};
+use sordino_core::federated::{PartialError, ServerError, ServerPhase, ServerState};
 use sordino_core::privacy::Event;
 use sordino_host::files::{FileError, write_atomically};
 use sordino_host::ledger::{
     Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned, Terms,
 };
-use sordino_host::server::{Population, ServerHost, StoredPosterior, StoredServer, WithPublic};
+use sordino_host::server::{
+    HostError, Population, ServerHost, StoredPosterior, StoredServer, WithPublic,
+};
 use sordino_host::shares::{Asked, Collection, Helper, HelperError, HelperPlan, Keep, Question};
 use sordino_tests::prior::{M, N, World};
 use sordino_tests::secret::{Generator, secret_of};
@@ -482,4 +484,46 @@ fn a_helper_has_a_budget_of_its_own() {
     }
     assert!(answered > 0 && answered < RELEASES, "{answered}");
     assert!(helper.ledger().spent().unwrap().epsilon <= 3.0);
+}
+
+/// Refused is what the numbers of a helper that lies add up to, with the leader's noise in it: the
+/// charge of that noise is planned, and stays when it is synced.
+#[test]
+fn a_release_that_is_refused_is_charged() {
+    let mut world = Parties::new("refused");
+    let place = shared();
+    let clock = Clock::new(None);
+    let next = plan().events().take(1).collect();
+    let ledger = Deferred::new(world.leader.ledger(next), None).unwrap();
+    let population = Population::new(Held(&place), PLAN)
+        .unwrap()
+        .that_sends_sums();
+    let sources = secret(&world.lives);
+    let mut host =
+        ServerHost::<f64, _, Deferred, _>::new(population, sources, ledger, None).unwrap();
+    assert!(host.open().unwrap());
+    let Ok(asked) = collect(&mut world, &place, &host, 0, &clock) else {
+        panic!("nobody dies here");
+    };
+    let Ok(mut answer) = ask(&world, &clock, asked.question()) else {
+        panic!("nobody dies here");
+    };
+    let bytes = plan().modulus(0).unwrap().word_len();
+    for number in answer.chunks_exact_mut(bytes) {
+        number[bytes - 1] ^= 0x40;
+    }
+    let mut out = vec![0; M + 1];
+    host.take(asked.open(&answer, &mut out).unwrap()).unwrap();
+    let error = host.close().unwrap_err();
+    let refused = ServerError::Partial(PartialError::Bound);
+    assert!(
+        matches!(&error, HostError::Server(found) if *found == refused),
+        "{error}"
+    );
+    assert_eq!(host.state().releases(), 0);
+    assert_eq!(host.state().phase(), ServerPhase::Idle);
+    assert_eq!(host.ledger().ledger().len(), 0);
+    assert!(host.ledger().planned().is_some());
+    host.sync().unwrap();
+    assert_eq!(host.ledger().ledger().len(), 1);
 }

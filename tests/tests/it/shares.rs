@@ -13,6 +13,7 @@ use sordino_core::federated::{
     Encoding, Estimator, PartialError, Server, ServerError, ServerInput, ServerOutput, ServerState,
     ServerStorage,
 };
+use sordino_core::math::erfc;
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
 use sordino_core::random::{Party, Purpose, RunSeed, Simulated, Stream};
 use sordino_tests::prior::{M, N, POINTS, World, small};
@@ -363,6 +364,16 @@ fn lead(
     vectors: &[Vec<f64>],
     act: impl FnOnce(&mut Server<'_, f64, Filter<'_, f64, Vec<f64>>>) -> Result<(), ServerError>,
 ) -> Result<Vec<f64>, ServerError> {
+    lead_from(1, world, vectors, act)
+}
+
+/// The same with noise of another run.
+fn lead_from(
+    run: u32,
+    world: &World<f64>,
+    vectors: &[Vec<f64>],
+    act: impl FnOnce(&mut Server<'_, f64, Filter<'_, f64, Vec<f64>>>) -> Result<(), ServerError>,
+) -> Result<Vec<f64>, ServerError> {
     let mut sums = vec![0; M + 1];
     let mut noise = vec![0; M + 1];
     let mut flags = vec![0; N as usize];
@@ -378,7 +389,8 @@ fn lead(
         vectors: &mut released,
     };
     let mut server = Server::attach(filter, &mut state, storage)?;
-    let source = &mut Simulated::new(RunSeed::new(3, 1).stream(Party::Server, Purpose::Release, 0));
+    let source =
+        &mut Simulated::new(RunSeed::new(3, run).stream(Party::Server, Purpose::Release, 0));
     let _ = server.handle(ServerInput::Open, source)?;
     for (agent, vector) in (0..).zip(vectors) {
         server.handle(
@@ -431,11 +443,11 @@ fn encoded(world: &World<f64>) -> (Vec<Vec<i64>>, GridGaussian, f64, f64) {
     )
 }
 
-/// Nobody but an agent's own device sees its norm. A share in which every number is as large as all
-/// agents together could make one is beyond what they can have sent; it is found before anything is
-/// charged, and not when the release is learned.
+/// Nobody but an agent's own device sees its norm. A share in which every number is twice as large
+/// as all agents together could make one is beyond what they can have sent; it is found by the release,
+/// which is charged, and not when the release is learned.
 #[test]
-fn a_share_that_is_long_in_all_numbers_is_refused_before_the_charge() {
+fn a_share_that_is_long_in_all_numbers_is_refused_by_the_release() {
     let world = shared();
     let (honest, mechanism, ..) = encoded(&world);
     let modulus = Modulus::fitting(&mechanism, N);
@@ -455,7 +467,13 @@ fn a_share_that_is_long_in_all_numbers_is_refused_before_the_charge() {
             sum.add(&share(agent, 0, modulus, own).0).unwrap();
         }
         lead(&world, &[], |leader| {
-            leader.take(Opened::new(&sum, &bytes, 0, N, &mut out).unwrap())
+            let opened = Opened::new(&sum, &bytes, 0, N, &mut out).unwrap();
+            assert_eq!(
+                leader.take(opened),
+                Ok(()),
+                "nothing is judged before the charge"
+            );
+            Ok(())
         })
     };
     let mut alone = [0; M + 1];
@@ -466,11 +484,79 @@ fn a_share_that_is_long_in_all_numbers_is_refused_before_the_charge() {
             "what all can have sent together is released, whoever sent it: {integers:?}"
         );
     }
-    for integers in [[most; M + 1], [-most; M + 1]] {
+    for integers in [[2 * most; M + 1], [-2 * most; M + 1]] {
         assert_eq!(
             led(integers),
             Err(ServerError::Partial(PartialError::Bound)),
             "{integers:?}"
+        );
+    }
+}
+
+/// A helper knows every mask, so it chooses what opens: Σx + T for any T. Whether that is refused is
+/// seen, and must not compare x with T but for the leader's noise. T stands where one unit more is
+/// refused, and where a number wraps around.
+#[test]
+fn whether_a_release_is_refused_tells_a_helper_no_more_than_its_noise_allows() {
+    let world = shared();
+    let (honest, mechanism, ..) = encoded(&world);
+    let modulus = Modulus::fitting(&mechanism, N);
+    assert_eq!(modulus, Modulus::Bits32);
+    let room = mechanism.radius() as i64 + (16 << mechanism.grid_exponent());
+    let largest = *honest[3].iter().max_by_key(|x| x.abs()).unwrap();
+    let place = honest[3].iter().position(|x| *x == largest).unwrap();
+    // What a helper learns at best by noise of that size about numbers that differ by so much.
+    let std = (1u64 << mechanism.grid_exponent()) as f64;
+    let allowed = 1.0 - erfc(largest.abs() as f64 / std / 8f64.sqrt());
+    assert!(allowed < 0.9, "{allowed}");
+    for edge in [room, i64::from(i32::MAX)] {
+        let runs = 300;
+        let mut refused = [0u32; 2];
+        for (contributed, refused) in [false, true].into_iter().zip(&mut refused) {
+            for run in 0..runs {
+                let mut words = vec![0; M + 1];
+                let mut out = vec![0; M + 1];
+                let mut sum = ShareSum::new(&mut words, modulus);
+                let own = if contributed {
+                    &honest[3][..]
+                } else {
+                    &[0; M + 1]
+                };
+                sum.add(&share(3, 0, modulus, own).0).unwrap();
+                // The mask of agent 3, and T in place of noise.
+                let mut words = vec![0; M + 1];
+                let mut masks = ShareSum::new(&mut words, modulus);
+                masks.add(&share(3, 0, modulus, &[0; M + 1]).0).unwrap();
+                let mut bytes = vec![0; modulus.share_len(M + 1)];
+                for (i, (bytes, mask)) in bytes.chunks_exact_mut(4).zip(masks.words()).enumerate() {
+                    let chosen = if i == place {
+                        edge * largest.signum()
+                    } else {
+                        0
+                    };
+                    let word = (chosen as u32).wrapping_sub(*mask as u32);
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+                let released = lead_from(run, &world, &[], |leader| {
+                    leader.take(Opened::new(&sum, &bytes, 0, 1, &mut out).unwrap())
+                });
+                match released {
+                    Ok(_) => {}
+                    Err(ServerError::Partial(PartialError::Bound)) => *refused += 1,
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+        let [without, with] = refused.map(|count| f64::from(count) / f64::from(runs));
+        // Four standard errors of a difference of two frequencies.
+        let error = 4.0 * (0.5 / f64::from(runs)).sqrt();
+        assert!(
+            (with - without).abs() <= allowed + error,
+            "{edge}: {without} without agent 3, {with} with it; {allowed} allowed"
+        );
+        assert!(
+            without > 0.2,
+            "{edge}: {without}: the edge is where it should be"
         );
     }
 }

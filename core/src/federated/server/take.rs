@@ -5,16 +5,18 @@ use crate::federated::errors::ServerError;
 use crate::federated::estimator::Estimator;
 use crate::federated::shares::Opened;
 use crate::math::Scalar;
-use crate::privacy::encode::EncodeError;
 
 impl<T: Scalar, M: Estimator<T>> Server<'_, T, M> {
     /// Adds what a leader opened of two servers' shares ([`crate::federated::shares`]), with the
     /// helper's noise in it.
     ///
+    /// **Privacy**: whoever knows the masks chooses what opens. So nothing here depends on a number
+    /// of it: sums wrap around, and they are judged by the release, which is charged, when they
+    /// hold this server's noise.
+    ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Answers`] for
-    /// one too many; [`ServerError::Partial`] for another broadcast, for a wrong length or too many
-    /// agents, and for numbers that their agents cannot have sent, noise included: a mask is wrong,
-    /// or an agent lied. Nothing changed then.
+    /// one too many; [`ServerError::Partial`] for another broadcast, modulus or length, or too many
+    /// agents. Nothing changed then.
     pub fn take(&mut self, opened: Opened<'_>) -> Result<(), ServerError> {
         let (opening, encoding) = self.collecting("take")?;
         let broadcast = opening.broadcast;
@@ -30,20 +32,11 @@ impl<T: Scalar, M: Estimator<T>> Server<'_, T, M> {
             .agents()
             .saturating_sub(self.state.counters.received);
         opened.judge(broadcast, left, encoding)?;
-        if self
-            .storage
-            .sums
-            .iter()
-            .zip(opened.sums())
-            .any(|(sum, more)| sum.checked_add(*more).is_none())
-        {
-            return Err(EncodeError::SumOverflow.into());
-        }
         self.storage
             .sums
             .iter_mut()
             .zip(opened.sums())
-            .for_each(|(sum, more)| *sum += more);
+            .for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
         self.state.counters.received += opened.agents();
         self.state.answers = answers;
         Ok(())

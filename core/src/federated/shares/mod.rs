@@ -12,13 +12,15 @@
 //! | split | agent: x − r modulo 2³² or 2⁶⁴ | [`Mask::split`] |
 //! | collect | leader: Σ(x − r) over the agents that answered, and who they are | [`ShareSum`], [`Contributor`] |
 //! | answer | helper: charges, Σr + ⌊2ᵐG_h⌋, once for a run and an epoch | [`HelperRelease`] |
-//! | open | leader: Σx + ⌊2ᵐG_h⌋, centred; then *its* charge and noise | [`Opened`], [`Server::take`](super::Server::take) |
+//! | open | leader: Σx + ⌊2ᵐG_h⌋, of which it looks at no number | [`Opened`], [`Server::take`](super::Server::take) |
+//! | release | leader: *its* charge; its noise, modulo 2³² or 2⁶⁴; then the sums are judged | [`ServerInput::Charged`](super::ServerInput::Charged) |
 //!
 //! **Equation**: Σ(x − r) + Σr + ⌊2ᵐG_h⌋ + ⌊2ᵐG_l⌋ ≡ Σx + ⌊2ᵐG_h⌋ + ⌊2ᵐG_l⌋ modulo 2³² or 2⁶⁴.
 //!
 //! **Theorem.** Let the masks be uniform and independent. Whatever set U the leader names, its view
 //! of one epoch is a function of Σ_U x + ⌊2ᵐG_h⌋ and of uniform numbers that do not depend on any
-//! x. The helper's view is a function of Σ_U x + ⌊2ᵐG_l⌋ and of the masks. Each is the Gaussian
+//! x. The helper's view, whatever numbers T it answers, is a function of Σ_U x + ⌊2ᵐG_l⌋ modulo 2ᵇ
+//! and of what it knows. Each is the Gaussian
 //! mechanism of [`crate::privacy::mechanism::gaussian`] at multiplier z, by honest noise of *one*
 //! server, and is charged as such.
 //!
@@ -26,9 +28,10 @@
 //! Σ_U r the shares are uniform and independent of all x but for their sum over U, and Σ(x − r) +
 //! (Σr + ⌊2ᵐG_h⌋) = Σx + ⌊2ᵐG_h⌋. Shares of agents outside U, and of other attempts, are masked by
 //! numbers that nothing else depends on. An agent is in U once ([`Contributor`]s increase), so its
-//! norm is at most K. *Helper.* It knows every r and reads the release, from which it can take its
-//! own noise. Reduction modulo 2ᵇ, centring and decoding are post-processing. ∎ ChaCha20 and X25519
-//! make both statements computational.
+//! norm is at most K. *Helper.* It knows every r, chooses T, and sees either the release or that it
+//! was refused. The leader computes both from Σx + T + ⌊2ᵐG_l⌋ modulo 2ᵇ, of which T can be taken
+//! off, and charges both; of Σx + T alone it looks at nothing. Centring, judging and decoding are
+//! post-processing. ∎ ChaCha20 and X25519 make both statements computational.
 //!
 //! **What must hold**: one of the two servers is honest, and the helper reads no traffic between
 //! agents and leader (TLS). If both collude they see what a single server sees. **Not hidden**: who
@@ -114,5 +117,6 @@ pub use helper::{ChargedHelper, HelperRelease};
 pub use hidden::{ATTEMPT_LEN, Contribution, HideError};
 pub use key::{AgentKey, HelperKey, PublicKey, SecretKey};
 pub use mask::Mask;
+pub(super) use sum::can_be_noised;
 pub use sum::{Contributor, Modulus, Opened, ShareSum};
 pub use trust::Trust;

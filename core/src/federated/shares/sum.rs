@@ -7,27 +7,49 @@ use super::super::partial::PartialError;
 use super::error::ShareError;
 use crate::privacy::mechanism::gaussian::GridGaussian;
 
-/// Standard deviations of the helper's noise that a sum leaves room for. A sum beyond it wraps
-/// around, with probability below 10⁻⁵⁶ a number; that spoils a number of the release and costs no
-/// privacy.
+/// Standard deviations of one server's noise that a sum leaves room for, eleven of both servers'. A
+/// noised sum beyond it wraps around, with probability below 10⁻²⁷ a number; that spoils the
+/// release and costs no privacy.
 const NOISE_ROOM: u128 = 16;
 
-/// The largest number in the sum of so many contributions and the helper's noise.
+/// The largest number in the sum of so many contributions and both servers' noise.
 const fn room(mechanism: &GridGaussian, contributors: u32) -> u128 {
     contributors as u128 * mechanism.radius() as u128 + (NOISE_ROOM << mechanism.grid_exponent())
 }
 
-/// How many standard deviations the norm of the helper's noise in k numbers may lie above √k. It is
-/// longer with probability at most e^(−81/2) < 2.6e-18.
-const NORM_ROOM: u128 = 9;
+/// 2t², t = 9: the norm of both servers' noise in k numbers, of standard deviation √2·2ᵐ each, is
+/// above √2·2ᵐ(√k + t) with probability at most e^(−81/2) < 2.6e-18.
+const NORM_ROOM: u128 = 2 * 81;
 
-/// The largest norm of the sum of so many contributions and the helper's noise, n·K + 2ᵐ(√k + 9) of
-/// k numbers. The noise is rounded down by less than one unit a number; √k is rounded up.
+/// The largest norm of the sum of so many contributions and both servers' noise, n·K + √2·2ᵐ(√k + 9)
+/// of k numbers. Each noise is rounded down by less than one unit a number; roots are rounded up.
 const fn norm_room(mechanism: &GridGaussian, contributors: u32, numbers: usize) -> u128 {
-    let root = numbers.isqrt() as u128 + 1;
+    let exponent = 2 * mechanism.grid_exponent();
+    let numbers = numbers as u128;
     contributors as u128 * mechanism.radius() as u128
-        + ((root + NORM_ROOM) << mechanism.grid_exponent())
-        + root
+        + ((2 * numbers) << exponent).isqrt()
+        + (NORM_ROOM << exponent).isqrt()
+        + 2 * (numbers.isqrt() + 2)
+}
+
+/// Whether these noised sums can be those of so many contributions and both servers' noise.
+///
+/// **Privacy**: asked of sums that hold the leader's own noise and are charged, never before. Whoever
+/// chose a helper's answer would else compare what agents sent with it, without noise.
+pub(in super::super) fn can_be_noised(
+    mechanism: &GridGaussian,
+    contributors: u32,
+    sums: &[i64],
+) -> bool {
+    let largest = room(mechanism, contributors);
+    let norm = norm_room(mechanism, contributors, sums.len());
+    // A number is at most 2⁶³ and the norm is below it: the squares of both fit together.
+    let mut squares = 0u128;
+    sums.iter().all(|sum| {
+        let size = u128::from(sum.unsigned_abs());
+        squares += size * size;
+        size <= largest && squares <= norm * norm
+    })
 }
 
 /// What integers are summed modulo: 2³² where the sums of a release fit, else 2⁶⁴.
@@ -43,7 +65,7 @@ pub enum Modulus {
 
 impl Modulus {
     /// The modulus for `contributors` agents under this mechanism: N·K and sixteen standard
-    /// deviations of the helper's noise must fit, with their sign. All parties compute it from what
+    /// deviations of one server's noise must fit, with their sign. All parties compute it from what
     /// they agreed on.
     pub const fn fitting(mechanism: &GridGaussian, contributors: u32) -> Self {
         if room(mechanism, contributors) < 1 << 31 {
@@ -79,7 +101,7 @@ impl Modulus {
     }
 
     /// The representative in −2ᵇ⁻¹ … 2ᵇ⁻¹ − 1.
-    const fn centred(self, word: u64) -> i64 {
+    pub(in super::super) const fn centred(self, word: u64) -> i64 {
         match self {
             Modulus::Bits32 => word as u32 as i32 as i64,
             Modulus::Bits64 => word as i64,
@@ -201,7 +223,7 @@ impl<'a> ShareSum<'a> {
     }
 }
 
-/// What a leader opened: Σx + ⌊2ᵐG_h⌋ of some agents for one broadcast, which
+/// What a leader opened: Σx + ⌊2ᵐG_h⌋ of some agents for one broadcast, if its helper is honest, which
 /// [`Server::take`](crate::federated::Server::take) takes once. Prints no number of it.
 ///
 /// **Privacy**: it holds the noise of the helper alone. To everybody else it is not releasable
@@ -209,6 +231,7 @@ impl<'a> ShareSum<'a> {
 ///
 /// **Example**: that of [the module](super).
 pub struct Opened<'a> {
+    modulus: Modulus,
     broadcast: u32,
     agents: u32,
     sums: &'a mut [i64],
@@ -255,13 +278,16 @@ impl<'a> Opened<'a> {
             *out = modulus.centred(share.wrapping_add(mask));
         }
         Ok(Opened {
+            modulus,
             broadcast,
             agents,
             sums: out,
         })
     }
 
-    /// Judges it against the release that is collected, of which `left` agents are not counted yet.
+    /// Judges what is public of it against the release that is collected, of which `left` agents
+    /// are not counted yet. Its numbers are judged when they hold the leader's noise, by
+    /// [`can_be_noised`].
     pub(in super::super) fn judge<E: Encoding>(
         &self,
         broadcast: u32,
@@ -271,6 +297,9 @@ impl<'a> Opened<'a> {
         let found = self.broadcast;
         let len = self.sums.len();
         let expected = encoding.sums_len();
+        let modulus = encoding
+            .mechanism()
+            .map(|mechanism| Modulus::fitting(mechanism, encoding.agents()));
         if found != broadcast {
             return Err(PartialError::Broadcast {
                 found,
@@ -286,23 +315,8 @@ impl<'a> Opened<'a> {
                 agents: left as usize,
             });
         }
-        let Some(mechanism) = encoding.mechanism() else {
-            return if self.sums.iter().all(|sum| *sum == 0) {
-                Ok(())
-            } else {
-                Err(PartialError::Bound)
-            };
-        };
-        let largest = room(mechanism, self.agents);
-        let norm = norm_room(mechanism, self.agents, len);
-        // A number is at most 2⁶³ and the norm is below it: the squares of both fit together.
-        let mut squares = 0u128;
-        for sum in self.sums.iter() {
-            let size = u128::from(sum.unsigned_abs());
-            squares += size * size;
-            if size > largest || squares > norm * norm {
-                return Err(PartialError::Bound);
-            }
+        if modulus != Some(self.modulus) {
+            return Err(PartialError::Configuration);
         }
         Ok(())
     }

@@ -427,6 +427,33 @@ impl GridGaussian {
         l2_sensitivity: f64,
         out: &'o mut [T],
     ) -> Result<Release<&'o [T], P>, GaussianError> {
+        // |Σu| ≤ N·K < 2⁶² and |noise| < 2³¹: a failure is a caller's own sum, and independent of selection.
+        if sums
+            .iter()
+            .zip(noise.noise.iter())
+            .any(|(sum, noise)| sum.checked_add(*noise).is_none())
+        {
+            return Err(EncodeError::SumOverflow.into());
+        }
+        self.release_centred(sums, sample, noise, l2_sensitivity, |sum| sum, out)
+    }
+
+    /// As [`GridGaussian::release`] of sums modulo 2⁶⁴, or modulo less: `centred` is the
+    /// representative of a noised sum that is decoded. Nothing overflows.
+    ///
+    /// **Privacy**: what wraps around is the noised sum. Who chose a part of the sum learns by it
+    /// what a release says, and nothing else.
+    ///
+    /// **Errors**: as [`GridGaussian::release`]; sums and `out` are as before.
+    pub fn release_centred<'o, P: Provenance, T: Scalar>(
+        &self,
+        sums: &mut [i64],
+        sample: Sample<P>,
+        noise: NoisePool<'_, P>,
+        l2_sensitivity: f64,
+        centred: impl Fn(i64) -> i64,
+        out: &'o mut [T],
+    ) -> Result<Release<&'o [T], P>, GaussianError> {
         for other in [noise.len(), out.len()] {
             if sums.len() != other {
                 return Err(GaussianError::Length {
@@ -447,16 +474,8 @@ impl GridGaussian {
             return Err(GaussianError::OtherSample { drawn, expected });
         }
         let unit = self.decode_unit(l2_sensitivity)?;
-        // |Σu| ≤ N·K < 2⁶² and |noise| < 2³¹: a failure is a caller's own sum, and independent of selection.
-        if sums
-            .iter()
-            .zip(noise.noise.iter())
-            .any(|(sum, noise)| sum.checked_add(*noise).is_none())
-        {
-            return Err(EncodeError::SumOverflow.into());
-        }
         for ((sum, noise), out) in sums.iter_mut().zip(noise.noise.iter()).zip(out.iter_mut()) {
-            *sum += *noise;
+            *sum = centred(sum.wrapping_add(*noise));
             *out = T::from_f64(*sum as f64 * unit);
         }
         Ok(Release::new(out, self.event()))
