@@ -50,8 +50,16 @@ class Prior:
             )
         return found
 
-    def save(self, path: Path) -> None:
-        """Writes the file; its name usually ends with .safetensors."""
+    def save(self, path: Path, overwrite: bool = False) -> None:
+        """Writes the file; its name usually ends with .safetensors. A file that is there may have cost ε: it is replaced only if you
+        say `overwrite=True`.
+
+        Raises
+        ------
+        InputError: the path is taken
+        """
+        if not overwrite and os.path.lexists(path):
+            raise _native.InputError(f"{os.fspath(path)} exists already; admissible: a new name, or overwrite=True")
         self._native.save(os.fspath(path))
 
     @property
@@ -251,6 +259,8 @@ def publish(
     if not isinstance(space, Space):
         raise _native.InputError(f"space is a {type(space).__name__}; admissible: a sordino.Space, as in publish(studies, space, …)")
     listed = _listed(studies)
+    if goal is not None and space.goal is not None and goal != space.goal:
+        raise _native.InputError(f"goal is \"{goal}\", but the file of the space says \"{space.goal}\"")
     chosen = goal or space.goal
     if chosen is None:
         raise _native.InputError('goal is missing; admissible: "minimize", "maximize"')

@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time_limit: Option<Duration>,
     /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of
-    /// at most a minute
+    /// at most a minute; one that ends with NaN has answered, and is not
     #[arg(long, value_name = "TIMES", default_value = "3", value_parser = whole::<u32>(0, 1000))]
     pub retries: u32,
     /// Text for people or one JSON object

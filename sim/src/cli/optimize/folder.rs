@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sordino_experiment::files::{FolderLock, LOCK, read_bounded, write_atomically};
+use sordino_host::files::create_folders_privately;
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Event, Head, Search, SearchError};
 use sordino_host::space::{BYTES_MAX, Point};
@@ -54,7 +55,8 @@ impl Folder {
         })?;
         let head = begun.head().clone();
         is_own(path)?;
-        fs::create_dir_all(path).map_err(|error| failed(path, error))?;
+        // What was measured is its owner's; some of it may be published one day, with an ε.
+        create_folders_privately(path).map_err(|error| failed(path, error.into()))?;
         let lock = FolderLock::take(path).map_err(CliError::failure)?;
         let place = path.join(STORE);
         let text = if place.exists() {

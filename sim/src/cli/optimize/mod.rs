@@ -559,6 +559,10 @@ fn asked(
                 ),
                 Err(_) => why.to_string(),
             },
+            // An answer as well: a training that diverges diverges again.
+            Err(why @ Failure::NotFinite) => {
+                return Some(Err(NoValue::Failed(why.to_string())));
+            }
             Err(Failure::Interrupted) => return None,
             Err(
                 why @ Failure::Exit {

@@ -90,13 +90,17 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
              δ = {delta}"
         ),
         false => format!(
-            "its noise multipliers cost no more than the label says, ε {epsilon} at δ = {delta}"
+            "the noise multipliers that it states cost no more than ε {epsilon} at δ = {delta}, as it says; {WORD}"
         ),
     };
     print(&format!(
         "whole: digest {digest} of label and numbers\n{costs}\n{signer}\n"
     ))
 }
+
+/// What no reader of a file can check.
+const WORD: &str =
+    "that such noise was added, and how many contributed, is the word of who wrote it";
 
 /// Says where a δ is larger than `publish` takes: a tenth of a chance that somebody's data are
 /// shown whole.
@@ -232,6 +236,9 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
         file.signer()
             .map_or("nobody".into(), |signer| signer.to_string()),
     );
+    if !label.simulated {
+        line("", WORD.into());
+    }
     Ok(out)
 }
 
@@ -319,7 +326,7 @@ fn saves(Quartiles { lower, upper, .. }: Quartiles) -> String {
 fn accident(self_test: f64) -> &'static str {
     let read = Some(self_test as f32);
     if Reading::of(read) == Reading::Trusted && covers_box(read, 1) {
-        ", as one worthless file in six has by accident at epsilon 1/4: the second question covers the space"
+        ", as one file of noise in ten has by accident: the second question covers the space"
     } else {
         ""
     }
