@@ -6,7 +6,7 @@
 //!
 //! | frame | then |
 //! |---|---|
-//! | 0 | [`DESIGN_POINTS`] first evaluations, of which [`design`](crate::prior::context::design) fill the space and others are those of a search alone; contribution to release 0 |
+//! | 0 | [`DESIGN_POINTS`](crate::prior::context::DESIGN_POINTS) first evaluations, of which [`design`](crate::prior::context::design) fill the space and others are those of a search alone; contribution to release 0 |
 //! | e, with the sums of release e − 1 | contribution of the same values to release e |
 //! | J, the last | the site goes on: a search that begins with the file of all releases and knows its own values |
 //!
@@ -23,7 +23,7 @@ use sordino_core::federated::exchange::candidates_digest;
 use sordino_core::federated::prior::CampaignProtocol;
 use sordino_core::federated::shares::Trust;
 
-use crate::prior::context::{Context, ContextError, DESIGN_POINTS};
+use crate::prior::context::{CANDIDATES, Context, ContextError};
 use crate::prior::publish::{Publication, PublishError, check_publication, noise_multipliers};
 use crate::prior::{PriorFile, PriorFileError, refuse};
 use crate::search::{SearchError, VALUE_MAX};
@@ -126,6 +126,15 @@ pub struct Campaign {
     rehearses: bool,
 }
 
+/// So many of a list, evenly spread over it, or all.
+fn at_most<P: Clone>(count: usize, list: &[P]) -> Vec<P> {
+    if list.len() <= count {
+        return list.to_vec();
+    }
+    let places = (0..count).map(|i| i * list.len() / count);
+    places.map(|place| list[place].clone()).collect()
+}
+
 impl Campaign {
     /// A campaign of so many agents.
     ///
@@ -173,16 +182,20 @@ impl Campaign {
             .into());
         }
         let multipliers = noise_multipliers(&publication, agents as usize)?;
-        let expected = rehearsal
-            .as_ref()
-            .map_or(DESIGN_POINTS, |rehearsal| rehearsal.first_points);
-        let context = Context::expecting(
-            &publication.space,
-            publication.features,
-            agents,
-            trust,
-            expected,
-        )?;
+        let Publication {
+            space, features, ..
+        } = &publication;
+        let context = match &rehearsal {
+            None => Context::trusting(space, *features, agents, trust)?,
+            Some(Rehearsal {
+                points,
+                first_points,
+                ..
+            }) => {
+                let candidates = at_most(CANDIDATES as usize, points);
+                Context::among(space, *features, agents, trust, candidates, *first_points)?
+            }
+        };
         let encoding = context.encoding();
         let design = context.config().parameters().initial_points;
         let protocol = CampaignProtocol {

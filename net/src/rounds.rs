@@ -190,7 +190,8 @@ impl Rounds {
 
     /// Opens a round with its frame: agents that wait for it are answered now.
     ///
-    /// **Errors**: [`Stop::History`]; of an agent that waited [`Stop::OlderDisk`], [`Stop::Forked`].
+    /// **Errors**: [`Stop::History`]; of an agent that waited [`Stop::OlderDisk`],
+    /// [`Stop::Forked`].
     pub fn announce(
         &mut self,
         round: u32,

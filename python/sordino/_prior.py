@@ -246,7 +246,7 @@ def publish(
     Warns
     -----
     UserWarning: before anything is charged, of what `sordino prior publish` says: few studies for this ε, studies that say
-        nothing, parameters that never change, choices that nobody tried, rows that are there twice, the same rows or another unit's
+        nothing, parameters that never change, choices that nobody tried, numbers of a grid, rows that are there twice, the same rows or another unit's
         under two names, names that look like another. A program that makes errors of warnings pays nothing
     LedgerWarning: a UserWarning, at the same time: what is unusual about the ledger, such as the first of this account; what federations
         got of data of this name. Who makes errors of warnings and wants none of these: `warnings.simplefilter("default", sordino.LedgerWarning)`

@@ -105,22 +105,34 @@ impl Context {
         contributors: u32,
         trust: Trust,
     ) -> Result<Self, ContextError> {
-        Self::expecting(space, features, contributors, trust, DESIGN_POINTS)
+        let candidates = super::points(space, CANDIDATES)?;
+        Self::among(
+            space,
+            features,
+            contributors,
+            trust,
+            candidates,
+            DESIGN_POINTS,
+        )
     }
 
-    /// The same for contributors who are expected to have `points` points, at least one.
+    /// The same for contributors whose points are among these candidates of the space, at most
+    /// [`CANDIDATES`], and who are expected to have `points` of them, at least one.
+    ///
+    /// Who contributes points of a list is understood by that list: a file of many contributors and
+    /// little noise that was computed for points between them misleads.
     ///
     /// **Errors, Cost**: as [`Context::new`].
-    pub fn expecting(
+    pub fn among(
         space: &Space,
         features: u32,
         contributors: u32,
         trust: Trust,
+        candidates: Vec<Vec<f64>>,
         points: u32,
     ) -> Result<Self, ContextError> {
         let core = space.core().map_err(unsearchable)?;
         let encoding = Encoding::new(&core);
-        let candidates = super::points(space, CANDIDATES)?;
         let dim = encoding.dim();
         let places: Vec<f64> = candidates
             .iter()

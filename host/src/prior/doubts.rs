@@ -13,7 +13,7 @@ mod columns;
 
 use affine::if_image;
 use alike::{if_alike, if_disguised};
-use columns::{if_constant, if_repeated, if_untried};
+use columns::{if_constant, if_gridded, if_repeated, if_untried};
 
 /// Number of studies times ε below which files of the example's kind were worth nothing:
 /// `docs/prior-files.md` has the table.
@@ -32,6 +32,7 @@ pub fn doubts(publication: &Publication, studies: &[Study]) -> Vec<String> {
         if_outlying(studies),
         if_constant(&publication.space, studies),
         if_untried(&publication.space, studies),
+        if_gridded(&publication.space, studies),
         if_repeated(studies),
         if_alike(studies),
         if_image(studies),
@@ -155,7 +156,10 @@ mod tests {
         let study = |index: u32| Study {
             name: format!("s{index}"),
             values: (0..3)
-                .map(|point| (vec![f64::from(point) / 2.0], f64::from(point * index)))
+                .map(|point| {
+                    let x = (f64::from(point) + f64::from(index) / 100.0) / 3.0;
+                    (vec![x], f64::from(point * index))
+                })
                 .collect(),
         };
         let mut studies: Vec<Study> = (1..=30).map(study).collect();

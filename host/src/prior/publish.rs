@@ -380,18 +380,52 @@ impl Prepared {
     ///
     /// **Cost**: that of [`Context::new`].
     pub fn new(publication: &Publication, contributors: usize) -> Result<Self, PublishError> {
+        let Publication {
+            space, features, ..
+        } = publication;
+        Self::of(publication, contributors, || {
+            Context::new(space, *features, contributors as u32)
+        })
+    }
+
+    /// The same where all points are among these of the space, of which each contributor has so
+    /// many ([`Context::among`]).
+    ///
+    /// **Errors, Cost**: as [`Prepared::new`].
+    pub fn among(
+        publication: &Publication,
+        contributors: usize,
+        candidates: Vec<Vec<f64>>,
+        points: u32,
+    ) -> Result<Self, PublishError> {
+        let Publication {
+            space, features, ..
+        } = publication;
+        Self::of(publication, contributors, || {
+            let trust = sordino_core::federated::shares::Trust::OneServer;
+            Context::among(
+                space,
+                *features,
+                contributors as u32,
+                trust,
+                candidates,
+                points,
+            )
+        })
+    }
+
+    fn of(
+        publication: &Publication,
+        contributors: usize,
+        context: impl FnOnce() -> Result<Context, ContextError>,
+    ) -> Result<Self, PublishError> {
         check_publication(publication, contributors)?;
         let multipliers = noise_multipliers(publication, contributors)?;
-        let context = Arc::new(Context::new(
-            &publication.space,
-            publication.features,
-            contributors as u32,
-        )?);
         Ok(Prepared {
             publication: publication.clone(),
             contributors,
             multipliers,
-            context,
+            context: Arc::new(context()?),
         })
     }
 

@@ -89,7 +89,7 @@ pub enum Stop {
     /// A round is to follow on frames that are not there: the program is wrong.
     #[error("round {round} was to follow on {frames} frames")]
     History {
-        /// The round.
+        /// The round that was to follow.
         round: u32,
         /// Frames that there are.
         frames: u32,

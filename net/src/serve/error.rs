@@ -94,7 +94,7 @@ pub enum ServeError {
     Refused {
         /// Index of the release.
         round: u32,
-        /// Why.
+        /// What its method says of it.
         #[source]
         error: HostError,
     },

@@ -82,8 +82,7 @@ pub fn losses(scenario: &Scenario, statistics: &Statistics) -> Option<Chart> {
         let method = paid.main()?;
         let releases = paid.losses.last().map(|(count, _)| *count)?;
         if curves.is_empty() && method.samples() {
-            // An error would have stopped the statistics, which asked for the same at the scenario's
-            // δ.
+            // An error would have stopped who asked for the same at the scenario's δ.
             let event = scenario.of(method).privacy.event();
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;
             curves = vec![

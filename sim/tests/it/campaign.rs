@@ -94,7 +94,7 @@ fn what_is_released_is_what_the_studies_would_publish() {
     let published = |studies: &[Study]| {
         let enrolled: Vec<Option<&Study>> = studies.iter().map(Some).collect();
         let sources = SimulatedSources::new(scenario.run_seed(0));
-        let prepared = Prepared::new(&publication, 24).unwrap();
+        let prepared = Prepared::among(&publication, 24, numbers.clone(), 10).unwrap();
         prepared
             .publish(
                 &enrolled,

@@ -21,8 +21,9 @@ const fn room(mechanism: &GridGaussian, contributors: u32) -> u128 {
 /// above √2·2ᵐ(√k + t) with probability at most e^(−81/2) < 2.6e-18.
 const NORM_ROOM: u128 = 2 * 81;
 
-/// The largest norm of the sum of so many contributions and both servers' noise, n·K + √2·2ᵐ(√k + 9)
-/// of k numbers. Each noise is rounded down by less than one unit a number; roots are rounded up.
+/// The largest norm of the sum of so many contributions and both servers' noise, n·K + √2·2ᵐ(√k +
+/// 9) of k numbers. Each noise is rounded down by less than one unit a number; roots are rounded
+/// up.
 const fn norm_room(mechanism: &GridGaussian, contributors: u32, numbers: usize) -> u128 {
     let exponent = 2 * mechanism.grid_exponent();
     let numbers = numbers as u128;
@@ -34,8 +35,8 @@ const fn norm_room(mechanism: &GridGaussian, contributors: u32, numbers: usize) 
 
 /// Whether these noised sums can be those of so many contributions and both servers' noise.
 ///
-/// **Privacy**: asked of sums that hold the leader's own noise and are charged, never before. Whoever
-/// chose a helper's answer would else compare what agents sent with it, without noise.
+/// **Privacy**: asked of sums that hold the leader's own noise and are charged, never before.
+/// Whoever chose a helper's answer would else compare what agents sent with it, without noise.
 pub(in super::super) fn can_be_noised(
     mechanism: &GridGaussian,
     contributors: u32,
@@ -223,8 +224,8 @@ impl<'a> ShareSum<'a> {
     }
 }
 
-/// What a leader opened: Σx + ⌊2ᵐG_h⌋ of some agents for one broadcast, if its helper is honest, which
-/// [`Server::take`](crate::federated::Server::take) takes once. Prints no number of it.
+/// What a leader opened for one broadcast, Σx + ⌊2ᵐG_h⌋ of some agents if its helper is honest.
+/// [`Server::take`](crate::federated::Server::take) takes it once. Prints no number of it.
 ///
 /// **Privacy**: it holds the noise of the helper alone. To everybody else it is not releasable
 /// before the leader's own charge and noise.

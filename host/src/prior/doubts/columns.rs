@@ -1,10 +1,10 @@
-//! What studies leave open: parameters that never change, choices that nobody tried, rows that are
-//! there twice.
+//! What studies leave open: parameters that never change, choices that nobody tried, numbers that
+//! are levels of a grid, rows that are there twice.
 
 use std::cmp::Ordering;
 
 use super::super::publish::Study;
-use crate::space::{Space, Values};
+use crate::space::{Parameter, Space, Values};
 use crate::text::first_three;
 
 /// The one value that a parameter has in all studies, if it has one only.
@@ -75,6 +75,53 @@ pub(super) fn if_untried(space: &Space, studies: &[Study]) -> Option<String> {
         format!(
             "no study tried some choices, of which the file knows nothing of their own: {}; leave them out of the space, or add studies \
              that try them",
+            first_three(&names, ", ")
+        )
+    })
+}
+
+/// More values than these are taken for those of a range.
+const LEVELS_MAX: usize = 32;
+/// So many rows for each value make it a level and no accident.
+const ROWS_A_LEVEL: usize = 10;
+
+/// The number of values that a parameter has in all studies, if it is a number and these are levels
+/// of a grid.
+fn levels(parameter: &Parameter, axis: usize, studies: &[Study]) -> Option<usize> {
+    let Values::Number {
+        low, high, integer, ..
+    } = parameter.values
+    else {
+        return None;
+    };
+    let rows = studies.iter().flat_map(|study| &study.values);
+    let mut values: Vec<f64> = rows.map(|(point, _)| point[axis]).collect();
+    let rows = values.len();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let count = values.len();
+    // Most of the whole numbers that there are: the range says what they are.
+    let is_range = integer && high - low < 2.0 * count as f64;
+    ((2..=LEVELS_MAX).contains(&count) && rows >= ROWS_A_LEVEL * count && !is_range)
+        .then_some(count)
+}
+
+/// Says which numbers are levels of a grid. A range is read as all numbers between: landmarks and
+/// virtual designs lie where nobody evaluates, and the better the file is known the more it
+/// misleads (`docs/prior-files.md`, "Say what your columns are").
+pub(super) fn if_gridded(space: &Space, studies: &[Study]) -> Option<String> {
+    let parameters = space.parameters().iter().enumerate();
+    let found: Vec<String> = parameters
+        .filter_map(|(axis, parameter)| {
+            let count = levels(parameter, axis, studies)?;
+            Some(format!("`{}` ({count} values)", parameter.name))
+        })
+        .collect();
+    let names: Vec<&str> = found.iter().map(String::as_str).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "levels of a grid stand as a range, and a file of many studies misleads by that: {}; name them in the space as choices with \
+             ordered = true",
             first_three(&names, ", ")
         )
     })
@@ -157,6 +204,18 @@ mod tests {
         varied[2][1] = 1.0;
         let told = if_untried(&space(), &studies(&varied)).unwrap();
         assert!(told.contains(": 1 of 3 of `kind` (\"a\"); leave"), "{told}");
+    }
+
+    #[test]
+    fn levels_of_a_grid_are_told_apart_from_a_range() {
+        // Depths 1 to 9 are all that there are, rates four levels.
+        let row = |i: u32, rate: f64| [f64::from(1 + i % 9), f64::from(i % 3), rate, f64::from(i)];
+        let gridded: Vec<_> = (0..40).map(|i| row(i, f64::from(i % 4) / 4.0)).collect();
+        let told = if_gridded(&space(), &studies(&gridded)).unwrap();
+        assert!(told.contains(": `rate` (4 values); name"), "{told}");
+        assert_eq!(if_gridded(&space(), &studies(&gridded[..38])), None);
+        let free: Vec<_> = (0..400).map(|i| row(i, f64::from(i) / 400.0)).collect();
+        assert_eq!(if_gridded(&space(), &studies(&free)), None);
     }
 
     #[test]
