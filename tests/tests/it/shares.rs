@@ -444,8 +444,8 @@ fn encoded(world: &World<f64>) -> (Vec<Vec<i64>>, GridGaussian, f64, f64) {
 }
 
 /// Nobody but an agent's own device sees its norm. A share in which every number is twice as large
-/// as all agents together could make one is beyond what they can have sent; it is found by the release,
-/// which is charged, and not when the release is learned.
+/// as all agents together could make one is beyond what they can have sent; it is found by the
+/// release, which is charged, and not when the release is learned.
 #[test]
 fn a_share_that_is_long_in_all_numbers_is_refused_by_the_release() {
     let world = shared();
@@ -493,8 +493,8 @@ fn a_share_that_is_long_in_all_numbers_is_refused_by_the_release() {
     }
 }
 
-/// A helper knows every mask, so it chooses what opens: Σx + T for any T. Whether that is refused is
-/// seen, and must not compare x with T but for the leader's noise. T stands where one unit more is
+/// A helper knows every mask, so it chooses what opens: Σx + T for any T. Whether that is refused
+/// is seen, and must not compare x with T but for the leader's noise. T stands where one unit more is
 /// refused, and where a number wraps around.
 #[test]
 fn whether_a_release_is_refused_tells_a_helper_no_more_than_its_noise_allows() {
