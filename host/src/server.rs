@@ -317,8 +317,8 @@ where
     }
 
     /// The last release that took place, however many were refused since: its index, and its
-    /// numbers. Nothing before the first, and of a server that was stored after one that was
-    /// refused.
+    /// numbers. Nothing before the first, after one that was refused when its noise was added, and
+    /// of a server that was stored after one that was refused.
     pub fn last_release(&self) -> Option<(u32, &[T])> {
         self.made.map(|made| (made, self.numbers.vectors()))
     }
@@ -456,6 +456,8 @@ where
         })?;
         if let Some(charge) = charge {
             let receipt = self.ledger.append(charge)?;
+            // The numbers are written over from here on, whatever becomes of the release.
+            self.made = None;
             match self.pool.take() {
                 Some(pool) => {
                     self.with_server(|server, _| server.release_with(receipt, pool).map(|_| ()))?

@@ -7,6 +7,7 @@
 //! | the deadline passes; the charge is planned, the noise is added | the same; the noise died with the process |
 //! | state, frame and plan in one rename | – |
 //! | the ledger is synced, the frame is stored and announced | done again, once, from what the rename left |
+//! | a release is refused after its noise was added: its plan in a rename with the frame before, the ledger synced, `stopped` written | charged from what the rename left; a ledger with one charge more than the folder has releases releases nothing |
 //! | of two servers: shares are collected, the question is stored, the helper is asked | before the question is stored, the first row; then the same question again, which the helper answers as before |
 //!
 //! Nothing begins before the agents are there that are needed ([`Begin`]): until then no round is
@@ -33,6 +34,7 @@ use sordino_host::entropy;
 use sordino_host::files::create_privately;
 use sordino_host::ledger::{Deferred, Ledger, Planned};
 use sordino_host::server::{HostError, Hosted, ServerHost, SystemSources};
+use sordino_host::text::chain;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -178,7 +180,7 @@ async fn serve_in<T: Number, P: Served<T>>(
         && error.is_final()
     {
         // Restarted it would release until the next agent asks, or ask its helper the same again.
-        folder.stop(&error.to_string())?;
+        folder.stop(&chain(error))?;
     }
     ended
 }
@@ -334,6 +336,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
             announced.deadline_ms,
             serving.pace.ask_again_ms,
         );
+        let announced_frame = frame.clone();
         rounds.announce(
             round,
             attempt,
@@ -356,7 +359,18 @@ async fn all_rounds<T: Number, P: Served<T>>(
             if let Some(drawing) = drawing {
                 host.fill(drawing.await.map_err(|_lost| ServeError::Lost)??)?;
             }
-            closed::<T, P>(host, round)?;
+            let agents = host.state().counters().received;
+            if let Err(error) = host.close() {
+                let place = (round, attempt);
+                return Err(refused::<T, P>(
+                    folder,
+                    host,
+                    place,
+                    agents,
+                    &announced_frame,
+                    error,
+                )?);
+            }
             planned = host.ledger().planned().cloned();
         }
         attempt = 0;
@@ -418,21 +432,30 @@ async fn shared<T: Number, P: Served<T>>(
     Ok(host.take(opened)?)
 }
 
-/// Makes the release of a round. One that is refused after its noise was added is charged for good
-/// before anybody hears of it: that it was refused is a function of the noised numbers.
-fn closed<T: Number, P: Served<T>>(
+/// A release that is refused after its noise was added is charged for good before anybody hears of
+/// it: that it was refused is a function of the noised numbers. The plan goes into the folder
+/// first, with the frame that is there, so that whoever finds it charges it.
+fn refused<T: Number, P: Served<T>>(
+    folder: &Folder,
     host: &mut PrivateHost<T, P>,
-    round: u32,
-) -> Result<(), ServeError> {
-    let agents = host.state().counters().received;
-    let Err(error) = host.close() else {
-        return Ok(());
-    };
-    if host.ledger().planned().is_none() {
-        return Err(error.into());
+    (round, attempt): (u32, u16),
+    agents: u32,
+    frame: &[u8],
+    error: HostError,
+) -> Result<ServeError, ServeError> {
+    let planned = host.ledger().planned().cloned();
+    if planned.is_none() {
+        return Ok(error.into());
     }
+    let open: Open<&ServerState, Kept<T, P>> = Open {
+        round,
+        attempt,
+        server: host.stored(),
+        planned,
+    };
+    folder.commit(&open, frame)?;
     host.sync()?;
-    Err(match error {
+    Ok(match error {
         HostError::Server(ServerError::Partial(PartialError::Bound)) => {
             ServeError::Spoiled { round, agents }
         }

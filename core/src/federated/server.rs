@@ -313,6 +313,7 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         partial: &Partial<F, S>,
     ) -> Result<(), ServerError> {
         let (opening, encoding) = self.collecting("merge")?;
+        self.unopened("merge")?;
         // Read once: what is judged is what is added.
         let partial = partial.borrowed();
         let range = partial.judge(encoding, &opening, self.storage.flags)?;
@@ -347,6 +348,18 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         self.state.counters.clipped += partial.counters.clipped;
         self.state.counters.zeroed += partial.counters.zeroed;
         Ok(())
+    }
+
+    /// Whoever chose a part of the sums would learn from what is judged of them: nothing is added
+    /// after a helper's answer.
+    fn unopened(&self, input: &'static str) -> Result<(), ServerError> {
+        if self.state.answers == 0 {
+            return Ok(());
+        }
+        Err(ServerError::UnexpectedInput {
+            phase: self.state.phase,
+            input,
+        })
     }
 
     /// The opening and its encoding, while uploads are accepted.
@@ -391,6 +404,7 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
                     vector,
                 },
             ) => {
+                self.unopened("upload")?;
                 let Some(encoding) = &self.encoding else {
                     return Err(ServerError::Reconfigured {
                         broadcast: self.state.broadcast,

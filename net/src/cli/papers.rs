@@ -13,7 +13,7 @@ use sordino_host::ledger::Spent;
 
 use super::audit::{self, Held};
 use crate::agent::replay::{self, Replayed};
-use crate::folder;
+use crate::folder::{self, FolderError};
 use crate::help::folder::HelpFolder;
 use sordino_host::hex::bytes_of;
 use sordino_host::signature::{Fingerprint, verified};
@@ -80,6 +80,16 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
     ))?;
     if charges == broadcasts {
         return Ok(());
+    }
+    // A release that was refused stays charged, and is the last.
+    let refused = match folder.stopped() {
+        Err(FolderError::Stopped { why, .. }) if charges == broadcasts + 1 => Some(why),
+        _ => None,
+    };
+    if let Some(why) = refused {
+        return print(&format!(
+            "the last charge is of a release that was refused: {why}\n"
+        ));
     }
     let told = if charges < broadcasts {
         "a release was not charged"

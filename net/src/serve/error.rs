@@ -105,7 +105,7 @@ pub enum ServeError {
     /// last release.
     #[error(
         "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
-                 release, and nothing is released from it; restore the newest folder"
+                 release, or that was refused; nothing is released from it: restore the newest folder, if there is one"
     )]
     OlderFolder {
         /// Releases of the folder.

@@ -279,7 +279,11 @@ fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_go
         honest.iter().for_each(|agent| agent.abort());
         let led = federation.replay();
         let helped = second.said("replay");
-        assert!(led.contains("frames 1, broadcasts 0, charges 0"), "{led}");
+        assert!(led.contains("frames 1, broadcasts 0, charges 1"), "{led}");
+        assert!(
+            led.contains("the last charge is of a release that was refused: release 0"),
+            "{led}"
+        );
         assert!(helped.contains("helper: answers 1, charges 1"), "{helped}");
     });
 }

@@ -105,7 +105,7 @@ impl<'a> Served<'a> {
         #[cfg(two_servers)]
         {
             assert!(given.is_empty(), "a number in the clear");
-            server.take(opened).expect("a contribution within its norm");
+            server.take(opened).expect("shares of this release");
         }
         #[cfg(not(two_servers))]
         {

@@ -179,3 +179,37 @@ fn an_entropy_failure_leaves_no_noise() {
     );
     assert_eq!(pool, [0; 40]);
 }
+
+/// Sums of two servers are residues: what wraps around is the noised sum, at both moduli.
+#[test]
+fn a_noised_sum_is_centred_when_it_has_the_noise() {
+    let mechanism = GridGaussian::unsampled(10, 1.0, 1).unwrap();
+    let released = |sum: i64, centred: fn(i64) -> i64| {
+        let source = &mut Simulated::new(Stream::from_seed(3));
+        let sample = Sample::drawn_before(mechanism.sampling_probability(), SourceKind::Simulation);
+        let mut sums = [sum];
+        let mut noise = [0];
+        let noise = mechanism.fill_noise(source, &mut noise).unwrap();
+        let drawn = noise.noise[0];
+        let mut out = [0.0];
+        let sample = sample.unwrap();
+        let _ = mechanism
+            .release_centred(&mut sums, sample, noise, 1.0, centred, &mut out)
+            .unwrap();
+        let unit = mechanism.decode_unit(1.0).unwrap();
+        assert_eq!(out, [sums[0] as f64 * unit]);
+        (sums[0], drawn)
+    };
+    let of_32 = |sum: i64| i64::from(sum as i32);
+    let (inside, drawn) = released(700, of_32);
+    assert_eq!(inside, 700 + drawn);
+    assert!(drawn != 0);
+    for edge in [i64::from(i32::MAX), i64::from(i32::MIN)] {
+        let (found, _) = released(edge, of_32);
+        assert_eq!(found, i64::from((edge + drawn) as i32), "{edge}");
+    }
+    for edge in [i64::MAX, i64::MIN] {
+        let (found, _) = released(edge, |sum| sum);
+        assert_eq!(found, edge.wrapping_add(drawn), "{edge}");
+    }
+}
