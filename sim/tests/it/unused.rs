@@ -31,7 +31,7 @@ const CHANGED: [&str; 25] = [
     "prior.shares=[3, 1, 1, 1]",
     "prior.points_per_axis=9",
     "prior.inducing_points=11",
-    "prior.features=30",
+    "prior.features=7",
     "prior.epsilon=0.7",
 ];
 
