@@ -137,7 +137,11 @@ fn room_for(arguments: &Arguments, parameters: usize) -> Result<(), String> {
         .with_extension(format!("{}.room", std::process::id()));
     let told =
         |error: std::io::Error| format!("{}: no room for the file: {error}", trial.display());
-    let mut made = std::fs::File::create_new(&trial).map_err(told)?;
+    let unmade = |error: std::io::Error| {
+        let out = arguments.out.display();
+        format!("{out}: no file can be made there: {error}")
+    };
+    let mut made = std::fs::File::create_new(&trial).map_err(unmade)?;
     let written = made
         .write_all(&vec![1; 4 * numbers + (64 << 10)])
         .and_then(|()| made.sync_all());

@@ -132,6 +132,21 @@ fn check_text(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     Err(refused(path, &what))
 }
 
+/// What a column of another name may be: those that every table has, under a name of its own.
+fn missing(header: &csv::StringRecord) -> String {
+    let columns = [("study", "who tried it"), ("value", "what came out")];
+    let absent = columns
+        .iter()
+        .filter(|(name, _)| !header.iter().any(|held| held == *name));
+    let told: Vec<String> = absent
+        .map(|(name, holds)| format!("`{name}`, {holds}"))
+        .collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(", and there is no column {}", told.join(", nor ")),
+    }
+}
+
 /// What is wrong with a column, and what may be meant.
 fn unknown(header: &csv::StringRecord, name: &str, names: &[&str]) -> String {
     let admissible = names.join(", ");
@@ -144,9 +159,16 @@ fn unknown(header: &csv::StringRecord, name: &str, names: &[&str]) -> String {
              numbers"
         );
     }
+    let absent = names
+        .iter()
+        .filter(|known| !header.iter().any(|held| held == **known));
+    let absent: Vec<&str> = absent.copied().collect();
     let hint = match name {
         "evaluation" => " (as in the history.csv of `sordino optimize`: add a column `study`, drop `evaluation` and `best`)".into(),
-        _ => sordino_host::text::did_you_mean(name, names),
+        "" => " (an index of pandas: write the table with index=False)".into(),
+        _ => Some(sordino_host::text::did_you_mean(name, &absent))
+            .filter(|hint| !hint.is_empty())
+            .unwrap_or_else(|| missing(header)),
     };
     format!(":1: unknown column `{name}`{hint}; admissible: {admissible}")
 }
@@ -302,6 +324,14 @@ mod tests {
                 ":1: unknown column `val`; did you mean `value`?",
             ),
             ("study,rate,value\n", ":1: no column `kind`"),
+            (
+                "site,rate,kind,loss\n",
+                ":1: unknown column `site`, and there is no column `study`, who tried it, nor `value`, what came out; admissible",
+            ),
+            (
+                ",study,rate,kind,value\n",
+                ":1: unknown column `` (an index of pandas: write the table with index=False); admissible",
+            ),
             (
                 "study,rate,kind,value\nx,2,a,1\n",
                 ":2: `rate` is 2.0; admissible: a number from 0 to 1",
