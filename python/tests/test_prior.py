@@ -146,8 +146,17 @@ def test_refusals_name_what_is_admissible(prior, tmp_path):
         with pytest.raises(sordino.InputError, match="is the ledger or its lock"):
             sordino.publish(studies(20), SPACE, 0.5, 1e-4, sign=tmp_path / named, **asked)
     assert not key.exists() and not any(tmp_path.glob("l*")), "a refusal leaves nothing behind"
+    told = tmp_path / "told.toml"
+    told.write_text('goal = "maximize"\n[parameters.x]\nlow = 0\nhigh = 1\n')
+    asked["goal"] = "minimize"
+    with pytest.raises(sordino.InputError, match='goal is "minimize", but the file of the space says "maximize"'):
+        sordino.publish(studies(20), sordino.Space.from_toml(told), 0.5, 1e-4, **asked)
+    assert not any(tmp_path.glob("l*")), "nothing was charged"
     broken = tmp_path / "broken.safetensors"
     prior.save(broken)
+    with pytest.raises(sordino.InputError, match="broken.safetensors exists already; admissible: a new name, or overwrite=True"):
+        prior.save(broken)
+    prior.save(broken, overwrite=True)
     changed = bytearray(broken.read_bytes())
     changed[-3] ^= 4
     broken.write_bytes(changed)
