@@ -9,7 +9,7 @@
 //! | `frames/000017.frame` | every frame that was announced |
 //! | `ledger.jsonl` | every charge |
 //! | `invitations.jsonl`, `enrolled.jsonl`, `revoked.jsonl` | which key belongs to which agent ([`crate::enrolment`]) |
-//! | `stopped` | why nothing more may be released from this folder, if an agent showed that it is an older copy, or a share spoiled a release of two servers |
+//! | `stopped` | why nothing more may be released from this folder, if an agent showed that it is an older copy, or a release was refused after its noise was added |
 //! | `last` | when the last frame was announced first: a server that starts again stays for the rest of its time |
 //! | `prior.safetensors` | of a campaign: the file of its releases so far, which anybody may have |
 //! | `status.json` | how the federation stands, for `sordino status` |
