@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::Html;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HOST};
+use axum::http::uri::Authority;
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -233,6 +236,30 @@ async fn metrics(State(admin): State<Admin>) -> String {
     out
 }
 
+/// Refuses a request that was meant for another name: a page that a browser of this machine shows
+/// may have a name of its own stand for 127.0.0.1, and would read the answers. Without a Host
+/// header no browser asks.
+async fn for_this_machine(request: Request, next: Next) -> Response {
+    match request.headers().get(HOST).map(|host| host.to_str()) {
+        None => return next.run(request).await,
+        Some(Ok(host)) if names_this_machine(host) => return next.run(request).await,
+        Some(_) => {}
+    }
+    let told = "this port answers to 127.0.0.1, [::1] and localhost as the Host of a request\n";
+    (StatusCode::MISDIRECTED_REQUEST, told).into_response()
+}
+
+/// Whether a Host header, NAME or NAME:PORT, is localhost or an address of this machine only.
+fn names_this_machine(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else {
+        return false;
+    };
+    let name = authority.host();
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || (address.parse::<IpAddr>()).is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 /// Serves metrics, a health check and how the federation stands, for browsers and programs, in
 /// plain HTTP; for a listener that agents cannot reach.
 pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched) {
@@ -251,6 +278,7 @@ pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched)
                 ([(CONTENT_TYPE, "application/json")], json)
             }),
         )
+        .layer(middleware::from_fn(for_this_machine))
         .with_state(Admin { counts, watched });
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -281,6 +309,30 @@ pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_of_another_name_is_no_host_of_this_machine() {
+        for here in [
+            "127.0.0.1:9464",
+            "127.0.0.1",
+            "localhost:9464",
+            "LOCALHOST",
+            "[::1]:9464",
+        ] {
+            assert!(names_this_machine(here), "{here}");
+        }
+        for other in [
+            "page.example:9464",
+            "localhost.page.example",
+            "127.0.0.1.page.example:9464",
+            "192.0.2.7",
+            "127.0.0.1:9464/x",
+            "user@",
+            "",
+        ] {
+            assert!(!names_this_machine(other), "{other}");
+        }
+    }
 
     /// `--admin 0.0.0.0:9999` showed everybody how many had joined and what was spent.
     #[test]

@@ -370,6 +370,26 @@ fn connections_to_the_metrics_are_bounded() {
         );
         assert!(start.elapsed() < PATIENCE);
         numbers_have_names(&admin);
+        let answered = |host: &str| {
+            let mut stream = TcpStream::connect(&admin).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let asked =
+                format!("GET /status HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            stream.write_all(asked.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        // A page of another name that stands for 127.0.0.1 read how the federation stands.
+        let refused = answered("page.example:9464");
+        assert!(
+            refused.starts_with("HTTP/1.1 421") && !refused.contains("enrolled"),
+            "{refused}"
+        );
+        assert!(
+            answered(&admin).starts_with("HTTP/1.1 200") && answered("localhost").contains("{"),
+            "asked by a name of this machine"
+        );
     });
 }
 
