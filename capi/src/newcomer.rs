@@ -293,6 +293,29 @@ pub unsafe extern "C" fn sordino_newcomer_suggest(
     }
 }
 
+/// Whether sordino_newcomer_observe would take the value `y` of a candidate: ask before it is
+/// stored, because sordino_newcomer_open refuses a log with a value that was not taken. Changes
+/// nothing. SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL as there.
+///
+/// # Safety
+///
+/// `newcomer` is NULL or what sordino_newcomer_open wrote.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_newcomer_check(
+    newcomer: *mut Newcomer,
+    candidate: u32,
+    y: f32,
+) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(newcomer, |search, _| {
+            search.check(candidate as usize, y)?;
+            Ok(Status::Ok)
+        })
+    }
+}
+
 /// Tells the value `y` of a candidate, asked for or not, for the first time or again. Larger is
 /// better: of an exported file, tell SORDINO_PRIOR_SIGN times what was measured.
 /// SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.

@@ -177,6 +177,11 @@ fn suggest(newcomer: *mut Newcomer) -> u32 {
     }
 }
 
+fn check(newcomer: *mut Newcomer, candidate: u32, y: f32) -> Status {
+    // SAFETY: what was opened.
+    unsafe { sordino_newcomer_check(newcomer, candidate, y) }
+}
+
 fn observe(newcomer: *mut Newcomer, candidate: u32, y: f32) -> Status {
     // SAFETY: what was opened.
     unsafe { sordino_newcomer_observe(newcomer, candidate, y) }
@@ -628,9 +633,14 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
                 value: 30.0 - 8.0 * away * away,
                 failed: 0,
             };
+            // What would be refused is known before it is stored, and changes nothing.
+            assert_eq!(check(newcomer, candidate, f32::NAN), Status::NotFinite);
+            assert_eq!(check(newcomer, 12, entry.value), Status::Index);
+            assert_eq!(check(newcomer, candidate, entry.value), Status::Ok);
             assert_eq!(observe(newcomer, candidate, entry.value), Status::Ok);
             log.push(entry);
         }
+        assert_eq!(check(newcomer, 0, 1.0), Status::Full);
         assert_eq!(observe(newcomer, 0, 1.0), Status::Full);
         let mut entry = log[0];
         // SAFETY: what was opened, a value of ours.

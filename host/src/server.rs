@@ -144,6 +144,13 @@ pub struct StoredServer<S = ServerState, K = ()> {
     method: K,
 }
 
+impl<K> StoredServer<ServerState, K> {
+    /// Broadcasts that it has made.
+    pub fn releases(&self) -> u32 {
+        self.state.releases()
+    }
+}
+
 /// A stored server, with the vectors of its last broadcast.
 pub type Resumed<'s, T, K = ()> = (StoredServer<ServerState, K>, &'s [T]);
 

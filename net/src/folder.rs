@@ -158,8 +158,18 @@ pub struct Open<S = ServerState, K = ()> {
     pub attempt: u16,
     /// The server between the rounds.
     pub server: StoredServer<S, K>,
-    /// The charge of the broadcast in the frame; none if it cost nothing.
+    /// The charge of the broadcast in the frame, none if it cost nothing; or that of a release that
+    /// was refused.
     pub planned: Option<Planned>,
+}
+
+impl<K> Open<ServerState, K> {
+    /// Whether the charge is of a release that was refused after its noise was added: it is not of
+    /// the broadcast in the frame, but of the one that never followed.
+    pub fn is_refused(&self) -> bool {
+        (self.planned.as_ref())
+            .is_some_and(|planned| planned.release() == u64::from(self.server.releases()))
+    }
 }
 
 /// What was found of the rounds; `K` is what the method keeps.
@@ -195,6 +205,17 @@ fn locked(path: &Path) -> Result<File, FolderError> {
     remove_leftovers(path)?;
     remove_leftovers(&path.join("frames"))?;
     Ok(file)
+}
+
+/// Why nothing more may be released from a server's folder; nothing if that was not written down.
+///
+/// **Errors**: [`FileError`] if it cannot be read.
+pub(crate) fn why_stopped(path: &Path) -> Result<Option<String>, FileError> {
+    match read_text(&path.join(STOPPED), 1 << 12) {
+        Ok(why) => Ok(Some(why.trim().to_owned())),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 impl Folder {
@@ -283,14 +304,12 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError::Stopped`] if it was, [`FolderError::File`] if it cannot be read.
     pub fn stopped(&self) -> Result<(), FolderError> {
-        match read_text(&self.path.join(STOPPED), 1 << 12) {
-            Ok(why) => Err(FolderError::Stopped {
+        why_stopped(&self.path)?.map_or(Ok(()), |why| {
+            Err(FolderError::Stopped {
                 path: self.path.clone(),
-                why: why.trim().to_owned(),
-            }),
-            Err(error) if error.is_missing() => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+                why,
+            })
+        })
     }
 
     /// What invitations name.

@@ -126,7 +126,13 @@ async fn serve_in<T: Number, P: Served<T>>(
         found,
         planned.as_ref(),
         &mut rounds,
-    )?;
+    )
+    .inspect_err(|error| {
+        if error.is_final() {
+            // It is found again at the next start otherwise.
+            drop(folder.stop(&chain(error)));
+        }
+    })?;
     if let Some(leader) = leader.as_ref().filter(|leader| leader.has_asked(next.0)) {
         next.1 = leader.attempt(next.1);
     }
@@ -203,6 +209,10 @@ fn host<T: Number, P: Served<T>>(
     ledger.notes().iter().for_each(|told| progress::note(told));
     let ledger = Deferred::new(ledger, planned)?;
     let charges = ledger.ledger().len();
+    // Settled above: it stays charged.
+    if let Some(Found { open, .. }) = found.as_ref().filter(|found| found.open.is_refused()) {
+        return Err(ServeError::WasRefused { round: open.round });
+    }
     let (stored, vectors, open) = match found {
         None => (None, Vec::new(), None),
         Some(Found {
@@ -362,14 +372,12 @@ async fn all_rounds<T: Number, P: Served<T>>(
             let agents = host.state().counters().received;
             if let Err(error) = host.close() {
                 let place = (round, attempt);
-                return Err(refused::<T, P>(
-                    folder,
-                    host,
-                    place,
-                    agents,
-                    &announced_frame,
-                    error,
-                )?);
+                let refused =
+                    refused::<T, P>(folder, host, place, agents, &announced_frame, error)?;
+                spent.tell(host.ledger().ledger(), Duration::ZERO);
+                // Hanging up early would show how long the noise took.
+                tokio::time::sleep_until(announcing).await;
+                return Err(refused);
             }
             planned = host.ledger().planned().cloned();
         }
@@ -412,7 +420,13 @@ async fn shared<T: Number, P: Served<T>>(
     leader: &mut Leader,
     Opening { round, length_ms }: Opening,
 ) -> Result<(), ServeError> {
-    if !leader.has_asked(round) {
+    if leader.has_asked(round) {
+        // Until everybody has asked once: this folder may be an older copy, which an agent that has
+        // heard more of a later one shows, and the answer would be released a second time.
+        let pace = around.serving.pace;
+        let everybody = Duration::from_millis(pace.ask_again_ms + pace.spread_ms);
+        rounds.meanwhile(tokio::time::sleep(everybody)).await?;
+    } else {
         let mut collection = leader.collection(round)?;
         let collected = rounds.collect(length_ms, |upload| match Shared::read(upload.share) {
             Some(Shared { attempt, share }) => collection

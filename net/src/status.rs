@@ -18,6 +18,7 @@ use sordino_host::files::{FileError, read_text, write_privately};
 use tokio::sync::watch;
 
 use crate::enrolment::{self, Enrolment};
+use crate::folder;
 use crate::identity::is_locked;
 use crate::progress::{Books, Spent, fetched_since, note, spoken};
 use crate::rounds::Status;
@@ -71,6 +72,9 @@ pub struct Standing {
     /// Whether a process has the folder, where somebody has looked; not written.
     #[serde(skip)]
     pub runs: Option<bool>,
+    /// Why nothing more may be released from the folder, where somebody has looked; not written.
+    #[serde(skip)]
+    pub stopped: Option<String>,
 }
 
 fn seconds(at: SystemTime) -> u64 {
@@ -107,6 +111,7 @@ impl Standing {
             delta: agreement.announced.delta,
             charges: books.charges,
             runs: None,
+            stopped: None,
         }
     }
 
@@ -131,12 +136,18 @@ impl Standing {
         }
     }
 
-    /// Looks whether a process has the folder that this was read from: no clock tells so.
+    /// Looks whether a process has the folder that this was read from, which no clock tells, and
+    /// whether it stopped for good.
     ///
     /// **Errors**: [`FileError`].
     pub fn looked(self, folder: &Path) -> Result<Self, FileError> {
         let runs = Some(is_locked(folder)?);
-        Ok(Standing { runs, ..self })
+        let stopped = folder::why_stopped(folder)?;
+        Ok(Standing {
+            runs,
+            stopped,
+            ..self
+        })
     }
 
     /// How long ago this was written.
@@ -330,6 +341,12 @@ impl fmt::Display for Standing {
         let left = self.closes_at.saturating_sub(seconds(SystemTime::now()));
         let left = spoken(left.saturating_mul(1000));
         match () {
+            () if self.stopped.is_some() => writeln!(
+                f,
+                "round     {} of {rounds}: stopped for good: {}",
+                round.saturating_add(1),
+                self.stopped.as_deref().unwrap_or_default()
+            )?,
             () if self.runs == Some(false) && self.is_waiting => {
                 writeln!(f, "round     none is open")?
             }

@@ -30,6 +30,13 @@ pub struct Planned {
     pub(super) mark: Mark,
 }
 
+impl Planned {
+    /// Number of the release that is charged, from 0.
+    pub fn release(&self) -> u64 {
+        self.entry.release
+    }
+}
+
 /// A ledger that writes its last charge down when it is synced.
 pub struct Deferred {
     ledger: Ledger,

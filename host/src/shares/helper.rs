@@ -277,8 +277,8 @@ where
         Ok(())
     }
 
-    /// The answer to a question: the one that was given before, or a new one that is charged and
-    /// stored before it is returned.
+    /// The answer to a question: of the last epoch the one that was given before, of the next a new
+    /// one that is charged and stored before it is returned.
     ///
     /// **Errors**: [`HelperError`]; a refusal of a question, or by the budget, charges nothing.
     pub fn answer(&mut self, question: &Question) -> Result<Vec<u8>, HelperError> {
@@ -290,6 +290,12 @@ where
         if question.run != self.plan.run || epoch as usize >= self.plan.mechanisms.len() {
             return Err(HelperError::OtherRun { epoch });
         }
+        let next = self.answers.len() as u32;
+        // A leader that goes on asks the last epoch again, or the next. One before them is asked by
+        // an older copy of its folder, which would add other noise to the same sum.
+        if epoch.saturating_add(1) < next {
+            return Err(HelperError::OutOfOrder { epoch, next });
+        }
         if let Some(answer) = self.answers.get(epoch as usize) {
             let same = answer.question == digest;
             return if same {
@@ -298,11 +304,8 @@ where
                 Err(HelperError::OtherSet { epoch })
             };
         }
-        if self.answers.len() != epoch as usize {
-            return Err(HelperError::OutOfOrder {
-                epoch,
-                next: self.answers.len() as u32,
-            });
+        if next != epoch {
+            return Err(HelperError::OutOfOrder { epoch, next });
         }
         let bytes = self.release(question)?;
         self.answers.push(Answer {

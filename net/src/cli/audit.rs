@@ -24,6 +24,8 @@ pub(super) struct Held {
     pub spent: Option<Spent>,
     /// The digest of all frames.
     pub chain: Digest,
+    /// Whether the last charge is of a release that was refused after its noise was added.
+    pub refused: bool,
 }
 
 /// Reads a server's folder: every frame must continue the ones before, from the terms on, and the
@@ -60,6 +62,7 @@ pub(super) fn held(folder: &Folder) -> Result<Held, CliError> {
         broadcasts,
         spent,
         chain: history.last().copied().unwrap_or_default(),
+        refused: found.is_some_and(|found| found.open.is_refused()),
     })
 }
 

@@ -64,6 +64,7 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
         broadcasts,
         spent,
         chain,
+        refused,
     } = audit::held(&folder)?;
     let Some(Spent {
         epsilon, charges, ..
@@ -82,11 +83,11 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
         return Ok(());
     }
     // A release that was refused stays charged, and is the last.
-    let refused = match folder.stopped() {
-        Err(FolderError::Stopped { why, .. }) if charges == broadcasts + 1 => Some(why),
-        _ => None,
-    };
-    if let Some(why) = refused {
+    if refused && charges == broadcasts + 1 {
+        let why = match folder.stopped() {
+            Err(FolderError::Stopped { why, .. }) => why,
+            _ => "its server died before it wrote down why".into(),
+        };
         return print(&format!(
             "the last charge is of a release that was refused: {why}\n"
         ));

@@ -101,11 +101,21 @@ pub enum ServeError {
     /// Restarted inside one round too often for a counter of 16 bits.
     #[error("this round was begun 65535 times")]
     Attempts,
+    /// A server before this one refused a release after its noise was added, and died before it
+    /// wrote down why.
+    #[error(
+        "release {round} was refused after its noise was added, by a server that died then; it stays charged, and nothing more is \
+         released: begin a new federation"
+    )]
+    WasRefused {
+        /// Index of the release.
+        round: u32,
+    },
     /// The ledger holds more charges than the folder has releases: the folder is older than the
     /// last release.
     #[error(
         "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
-                 release, or that was refused; nothing is released from it: restore the newest folder, if there is one"
+                 release; nothing is released from it: restore the newest folder, if there is one"
     )]
     OlderFolder {
         /// Releases of the folder.
@@ -123,6 +133,7 @@ impl ServeError {
             ServeError::Stop(Stop::OlderDisk { .. } | Stop::Forked { .. })
                 | ServeError::Spoiled { .. }
                 | ServeError::Refused { .. }
+                | ServeError::WasRefused { .. }
         )
     }
 }

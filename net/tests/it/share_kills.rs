@@ -1,5 +1,6 @@
 //! Leader and helper of a campaign under kill −9, at every step of every release.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -247,6 +248,12 @@ async fn liar(invitation: Invitation) -> String {
     .await
 }
 
+/// Where the second line begins.
+fn end_of_line(bytes: &[u8]) -> usize {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    end.unwrap() + 1
+}
+
 #[test]
 fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_good() {
     bounded(|| {
@@ -285,6 +292,41 @@ fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_go
             "{led}"
         );
         assert!(helped.contains("helper: answers 1, charges 1"), "{helped}");
+        let standing = || String::from_utf8(federation.command("status").stdout).unwrap();
+        let status = standing();
+        assert!(
+            status.contains("stopped for good") && status.contains("in 1 releases"),
+            "the charge counts, and no server goes on: {status}"
+        );
+        // A death before it was written down why: the charge in the round says what it is of.
+        let stopped = federation.place.server().join("stopped");
+        fs::remove_file(&stopped).unwrap();
+        let led = federation.replay();
+        assert!(
+            led.contains("of a release that was refused: its server died"),
+            "{led}"
+        );
+        let refused = federation.refused();
+        assert!(
+            refused.contains("release 0 was refused after its noise was added"),
+            "{refused}"
+        );
+        assert!(stopped.exists(), "it is written down now");
+        // Without such a charge nothing that is written there excuses a broadcast that is missing.
+        let round = federation.place.server().join("round.bin");
+        let bytes = fs::read(&round).unwrap();
+        let (head, rest) = bytes.split_at(end_of_line(&bytes));
+        let (open, frame) = rest.split_at(end_of_line(rest));
+        let mut open: Value = serde_json::from_slice(open).unwrap();
+        open["planned"] = Value::Null;
+        let edited = [head, open.to_string().as_bytes(), b"\n", frame].concat();
+        fs::write(&round, edited).unwrap();
+        let output = federation.command("replay");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && told.contains("a broadcast is missing"),
+            "{told}"
+        );
     });
 }
 

@@ -98,11 +98,12 @@ struct Dense {
     h: f64,
 }
 
-/// Step 1: κ, Ā, S(h), S(0), mean AAᵀ.
+/// Step 1: κ, Ā, S(max(h, 1)), S(h), S(0), mean AAᵀ.
 struct Moments {
     ridge: f64,
     response: Matrix,
     scatter: Matrix,
+    found: Matrix,
     without: Matrix,
     squares: Matrix,
 }
@@ -120,7 +121,7 @@ fn moments(world: &World<f64>, state: &Dense) -> Moments {
         .for_each(|x| *x /= f64::from(world.candidates));
     let ridge = lambda / (trace(&product(&gram, &state.covariance)) / trace(&gram) + state.h);
     let zero = identity(M, 0.0);
-    let mut sums = [zero.clone(), zero.clone(), zero.clone(), zero];
+    let mut sums = [(); 5].map(|()| zero.clone());
     let designs: Vec<&[u32]> = world.designs.chunks(POINTS as usize).collect();
     for design in &designs {
         let phi_v: Matrix = design.iter().map(|x| phi[*x as usize].clone()).collect();
@@ -142,21 +143,23 @@ fn moments(world: &World<f64>, state: &Dense) -> Moments {
             let first = product(&product(&a, spread), &transposed(&a));
             combined(1.0, &first, lambda, &product(&b, &transposed(&b)))
         };
-        let with = combined(1.0, &state.covariance, state.h, &identity(M, 1.0));
+        let with = |h| combined(1.0, &state.covariance, h, &identity(M, 1.0));
         for (sum, term) in sums.iter_mut().zip([
             a.clone(),
-            s(&with),
+            s(&with(state.h.max(1.0))),
+            s(&with(state.h)),
             s(&state.covariance),
             product(&a, &transposed(&a)),
         ]) {
             *sum = combined(1.0, sum, 1.0 / designs.len() as f64, &term);
         }
     }
-    let [response, scatter, without, squares] = sums;
+    let [response, scatter, found, without, squares] = sums;
     Moments {
         ridge,
         response,
         scatter,
+        found,
         without,
         squares,
     }
@@ -207,7 +210,7 @@ fn updated(
     repeats: u32,
 ) -> Dense {
     let n = f64::from(world.config.parameters().agents);
-    let radius = trace(&step.scatter).sqrt();
+    let radius = trace(&step.found).sqrt();
     let sigma = std / n;
     let noise = (sigma / (GAMMA * radius)).powi(2);
     let clip =
@@ -267,7 +270,7 @@ fn the_public_state_is_a_dense_bayesian_computation() {
             let terms = state.prepare(&world.public(true), &mut scratch).unwrap();
             let step = moments(&world, &dense);
             assert!((terms.ridge / step.ridge - 1.0).abs() < 1e-9);
-            assert!((terms.clip_radius / trace(&step.scatter).sqrt() - 1.0).abs() < 1e-9);
+            assert!((terms.clip_radius / trace(&step.found).sqrt() - 1.0).abs() < 1e-9);
             assert!((terms.response / trace(&step.squares) - 1.0).abs() < 1e-9);
             assert!(furthest(state.mean_response(), &step.response.concat()) < 1e-9);
             assert!(furthest(state.scatter(), &step.scatter.concat()) < 1e-9);
@@ -276,7 +279,7 @@ fn the_public_state_is_a_dense_bayesian_computation() {
                 .map(|log| contribution_of(&world, &terms, state.weights(), log).0)
                 .collect();
             for (log, vector) in logs.iter().zip(&vectors) {
-                let radius = trace(&step.scatter).sqrt();
+                let radius = trace(&step.found).sqrt();
                 assert!(
                     furthest(
                         vector,
@@ -311,6 +314,13 @@ fn the_public_state_is_a_dense_bayesian_computation() {
             assert!(furthest(state.covariance(), &dense.covariance.concat()) < 1e-9);
             assert!((state.heterogeneity() - dense.h).abs() < 1e-9 * (1.0 + dense.h));
             grown |= dense.h > before.h;
+            // Negative control: agents that are taken for copies of each other read otherwise.
+            let copies = Moments {
+                scatter: step.found.clone(),
+                ..moments(&world, &before)
+            };
+            let other = updated(&world, &before, &copies, &released, std, c);
+            assert!(before.h >= 1.0 || furthest(state.weights(), &other.w) > 1e-4);
             // Negative control: without the factor c a first release reads otherwise.
             if c > 1 {
                 let other = updated(&world, &before, &step, &released, std, 1);

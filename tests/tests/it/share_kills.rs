@@ -449,7 +449,13 @@ fn a_helper_answers_once_and_repeats_itself_after_a_restart() {
     // A helper that forgot what it answered, or was set back to it, answers nothing.
     let state = place.stored().unwrap();
     let mut third = helper(&place, &clock, 3).unwrap();
-    third.answer(&question(1, &[(3, 0)])).unwrap();
+    let last = third.answer(&question(1, &[(3, 0)])).unwrap();
+    // A leader that goes on never asks for what was before its last question; an older copy would.
+    assert!(matches!(
+        third.answer(&asked),
+        Err(HelperError::OutOfOrder { epoch: 0, next: 2 })
+    ));
+    assert_eq!(third.answer(&question(1, &[(3, 0)])).unwrap(), last);
     drop(third);
     fs::write(place.folder.join("state"), state).unwrap();
     assert!(matches!(

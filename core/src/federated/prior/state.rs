@@ -11,16 +11,24 @@
 //! Where the constant is projected out ([`Constant::Projected`](super::Constant::Projected)) B_v =
 //! Φ_vᵀP(K_v + κI), and p is at least 1e-3.
 //!
-//! **Theorem** (step 4). For dₙ = A_v(w* − w + δₙ) + B_v·noise with independent designs, the mean
-//! s = Σ ḡdₙ/N + noise of std σ has Cov(s, w*) = ḡĀΣ and Cov(s) = HΣHᵀ + R, H = ḡĀ, R = σ²I +
-//! ḡ²(S(h) − ĀΣĀᵀ)/N, and the Kalman step with these is the best linear estimate of w* from all
-//! releases' s. **Proof.** E\[dₙ | w*\] = Ā(w* − w), hence the first. Cov(dₙ) = S(h), and Cov(dₙ,
-//! dₘ) = ĀΣĀᵀ for n ≠ m, since designs, deviations and noise of two agents are independent given
-//! w*; so Cov(Σdₙ/N) = ĀΣĀᵀ + (S(h) − ĀΣĀᵀ)/N. ∎ Taking u as its mean ḡ for every agent, and
-//! designs of later rounds as initial ones, is an approximation: utility rests on it, privacy does
-//! not.
+//! **Theorem** (step 4). For dₙ = A_v(w* − w + δₙ) + B_v·noise with independent designs and δₙ ~
+//! N(0, aI), the mean s = Σ ḡdₙ/N + noise of std σ has Cov(s, w*) = ḡĀΣ and Cov(s) = HΣHᵀ + R, H =
+//! ḡĀ, R = σ²I + ḡ²(S(a) − ĀΣĀᵀ)/N, and the Kalman step with these is the best linear estimate of
+//! w* from all releases' s. **Proof.** E\[dₙ | w*\] = Ā(w* − w), hence the first. Cov(dₙ) = S(a),
+//! and Cov(dₙ, dₘ) = ĀΣĀᵀ for n ≠ m, since designs, deviations and noise of two agents are
+//! independent given w*; so Cov(Σdₙ/N) = ĀΣĀᵀ + (S(a) − ĀΣĀᵀ)/N. ∎ Taking u as its mean ḡ for every
+//! agent, and designs of later rounds as initial ones, is an approximation: utility rests on it,
+//! privacy does not.
 //!
-//! **Repeats.** Releases of the same data share their sampling error, of covariance E = ḡ²(S(h) −
+//! **An agent's own part in R** is a = max(h, 1): at least as large as what the population's was
+//! believed to be before anything was released. h is what clipping has shown, and clipping shows
+//! nothing while fewer than some are clipped. With a = h a filter takes the agents for copies of one
+//! function, whose mean over N of them is the population's but for their noise: the less noise a
+//! release has, the more their sample is believed, and sites that went on with such a file did
+//! worse by it than with one of a smaller ε (`docs/prior-files.md`). C is of h, which is what
+//! contributions are clipped to, and what they are charged for.
+//!
+//! **Repeats.** Releases of the same data share their sampling error, of covariance E = ḡ²(S(a) −
 //! ĀΣĀᵀ)/N; only their noises are independent. With R_j = σ²I + c·E for each of c such releases,
 //! their fusion has error covariance (Σ_j R_j⁻¹)⁻¹ = R_j/c = σ²I/c + E, which is that of their
 //! mean, the best there is of c measurements x + e + noise_j: exact while Ā, S and ḡ stay as they
@@ -30,9 +38,9 @@
 //! **Bounds of h.** Where hardly anybody answers, ḡ stands at its floor .1 and step 5 multiplies h
 //! by about 1/ḡ² = 100 at every release.
 //! * h ≤ N/2⁻²³, in members of every precision. **Theorem.** A release changes no eigenvalue of Σ ⪯
-//!   I by more than a fraction N/h. **Proof.** Both mean A_vΣA_vᵀ ⪰ ĀΣĀᵀ and mean A_vA_vᵀ ⪰ ĀĀᵀ,
-//!   since a scatter around a mean is not negative; so R ⪰ ḡ²(S(h) − ĀΣĀᵀ)/N ⪰ (h/N)HHᵀ, HᵀR⁻¹H ⪯
-//!   (N/h)I, and Σ'⁻¹ = Σ⁻¹ + HᵀR⁻¹H ⪯ (1 + N/h)Σ⁻¹. ∎ From the bound on posterior and prior are
+//!   I by more than a fraction N/a. **Proof.** Both mean A_vΣA_vᵀ ⪰ ĀΣĀᵀ and mean A_vA_vᵀ ⪰ ĀĀᵀ,
+//!   since a scatter around a mean is not negative; so R ⪰ ḡ²(S(a) − ĀΣĀᵀ)/N ⪰ (a/N)HHᵀ, HᵀR⁻¹H ⪯
+//!   (N/a)I, and Σ'⁻¹ = Σ⁻¹ + HᵀR⁻¹H ⪯ (1 + N/a)Σ⁻¹. ∎ From the bound on posterior and prior are
 //!   one to f32's precision, and a larger h says nothing more.
 //! * κ ≥ nε·tr Ḡ, n the points of a design and ε the member's precision, unless κ is smaller
 //!   without h. tr Ḡ is the mean of K_v's diagonal, and a smaller ridge is lost in the rounding of
@@ -55,6 +63,10 @@ use crate::surrogate::joint::{draw_with_factor, factor_with_jitter};
 
 /// Below this mean clip factor agents differ by more than h says.
 const CLIPPED: f64 = 0.85;
+
+/// What an agent's own part is believed to be in R, in prior variances of a weight, where h is
+/// less.
+const OWN_PART: f64 = 1.0;
 
 /// What f32 rounds 1 by, of the bound of h in members of every precision.
 const PRECISION: f64 = f32::EPSILON as f64;
@@ -205,7 +217,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         part(self.storage.as_ref(), m + m * m, m * m)
     }
 
-    /// S(h) of the last [`PublicState::prepare`], M × M numbers, symmetric to the last bit.
+    /// S(max(h, 1)) of the last [`PublicState::prepare`], M × M numbers, symmetric to the last bit.
     pub fn scatter(&self) -> &[T] {
         let m = self.config.features();
         part(self.storage.as_ref(), m + 2 * m * m, m * m)
@@ -246,6 +258,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let n = self.config.design_len();
         at_least("scratch", scratch.len(), scratch_len(m, n))?;
         let h = self.heterogeneity;
+        let own_part = h.max(T::from_f64(OWN_PART));
         let p = *self.config.parameters();
         let noise_variance = T::from_f64(p.noise_variance);
         let Parts {
@@ -275,7 +288,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         for design in designs.chunks_exact(n) {
             let mut moments = Design::split(scratch, m, n);
             moments.gather(public, design, ridge)?;
-            moments.innovation_covariance(covariance, h, noise_variance);
+            moments.innovation_covariance(covariance, own_part, noise_variance);
             squares += moments.accumulate(response, scatter);
         }
         let share = T::ONE / T::from_u32(p.designs);
@@ -289,7 +302,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
             }
             trace += slice::at(scatter, i * m + i);
         }
-        let clip_radius = trace.sqrt();
+        let response = squares * share;
+        // tr S(h), of which the scatter has a larger own part.
+        let clip_radius = (trace - (own_part - h) * response).sqrt();
         if !(clip_radius > T::ZERO && clip_radius.is_finite()) {
             return Err(PriorError::Number {
                 what: "clip_radius",
@@ -300,7 +315,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let terms = Terms {
             ridge,
             clip_radius,
-            response: squares * share,
+            response,
         };
         self.terms = Some(terms);
         Ok(terms)
