@@ -422,9 +422,9 @@ async fn shared<T: Number, P: Served<T>>(
 ) -> Result<(), ServeError> {
     if leader.has_asked(round) {
         // Until everybody has asked once: this folder may be an older copy, which an agent that has
-        // heard more of a later one shows, and the answer would be released a second time.
-        let pace = around.serving.pace;
-        let everybody = Duration::from_millis(pace.ask_again_ms + pace.spread_ms);
+        // heard more of a later one shows, and the answer would be released a second time. Nobody
+        // is sent away for longer.
+        let everybody = Duration::from_millis(around.serving.pace.ask_again_ms);
         rounds.meanwhile(tokio::time::sleep(everybody)).await?;
     } else {
         let mut collection = leader.collection(round)?;
