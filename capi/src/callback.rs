@@ -32,6 +32,11 @@ pub struct Entropy {
 /// `write` erases the slot, writes the bytes and returns when they are durable. Slots 0 and 1 must
 /// lie in different erase units, and so must 2 and 3 of a member. What was written is read back at
 /// once: `read` gives what `write` left.
+///
+/// Several slots may share an erase unit if `write` keeps the others of it: it reads the unit,
+/// replaces one slot and writes it back, or erases only what is not erased. A log is written slot
+/// by slot, and one of its slots again only where a write was cut off or after an erase; the slots
+/// of a state (0 and 1, of a member 2 and 3) in turn, at every change.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Flash {

@@ -354,6 +354,9 @@ pub unsafe extern "C" fn sordino_optimizer_gain(
 
 /// Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
 ///
+/// A fit that is due is finished first, in one piece, which takes as long as sordino_optimizer_fit.
+/// A suggestion that was asked for in slices to its end has done it.
+///
 /// What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash
 /// change nothing. After a value that is not finite or beyond 1e14 (SORDINO_STATUS_RANGE), or of
 /// which there is no room among the rows, the next suggestion is another point, until something is

@@ -43,6 +43,10 @@ pub const TOKEN: HeaderName = HeaderName::from_static("sordino-token");
 pub const PINS: HeaderName = HeaderName::from_static("sordino-pins");
 /// Connections at one time: one leader, and strangers that are sent away.
 const CONNECTIONS: usize = 64;
+/// and of these so many by others than the leader, once there is one: they lock it out of nothing,
+const STRANGERS: usize = 16;
+/// and are sent away after this.
+const STRANGER: Duration = Duration::from_secs(60);
 /// A handshake or a header: no longer than this.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A connection is over after this, whatever happens on it.
@@ -234,6 +238,7 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: HelpDoor) {
         .layer(DefaultBodyLimit::max(TERMS_BYTES_MAX as usize))
         .with_state(door);
     let free = Arc::new(Semaphore::new(CONNECTIONS));
+    let strangers = Arc::new(Semaphore::new(STRANGERS));
     loop {
         // Nobody closes the semaphore.
         let Ok(permit) = free.clone().acquire_owned().await else {
@@ -246,16 +251,23 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: HelpDoor) {
         let acceptor = TlsAcceptor::from(shown.borrow().clone());
         let app = app.clone();
         let gate = gate.clone();
+        let strangers = strangers.clone();
         tokio::spawn(async move {
             let _permit = permit;
             // Who is no party of TLS is told nothing.
-            let _over = connection(tcp, acceptor, app, &gate).await;
+            let _over = connection(tcp, acceptor, app, &gate, strangers).await;
         });
     }
 }
 
 /// One connection to its end; none if it never became one.
-async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, gate: &Gate) -> Option<()> {
+async fn connection(
+    tcp: TcpStream,
+    acceptor: TlsAcceptor,
+    app: Router,
+    gate: &Gate,
+    strangers: Arc<Semaphore>,
+) -> Option<()> {
     tcp.set_nodelay(true).ok()?;
     let tls = tokio::time::timeout(PATIENCE, acceptor.accept(tcp))
         .await
@@ -263,11 +275,15 @@ async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, gate: &G
         .ok()?;
     // As at a server's door: dates are judged once, when a connection is made.
     let caller = gate.caller(tls.get_ref().1.peer_certificates()?, UnixTime::now())?;
+    let (_stranger, longest) = match gate.may_lead(&caller) {
+        true => (None, SESSION),
+        false => (Some(strangers.try_acquire_owned().ok()?), STRANGER),
+    };
     let service = TowerToHyperService::new(app.layer(Extension(Caller(caller))));
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
         .max_buf_size(16 << 10);
-    drop(tokio::time::timeout(SESSION, http.serve_connection(TokioIo::new(tls), service)).await);
+    drop(tokio::time::timeout(longest, http.serve_connection(TokioIo::new(tls), service)).await);
     Some(())
 }

@@ -106,6 +106,16 @@ impl Gate {
         }
     }
 
+    /// Whether a caller is the leader, or may become it: that there is none yet says nothing of who
+    /// calls.
+    pub(super) fn may_lead(&self, caller: &Result<LedBy, String>) -> bool {
+        match (*self.leader(), caller) {
+            (Some(leader), Ok(caller)) => leader == *caller,
+            (None, caller) => caller.is_ok(),
+            (Some(_), Err(_)) => false,
+        }
+    }
+
     /// Whether a caller may ask, having shown this token.
     pub(super) fn admits(&self, caller: &LedBy, shown: Option<Token>) -> bool {
         match (*self.leader(), &self.admits) {
@@ -151,7 +161,9 @@ mod tests {
                 && !gate.admits(&first, Some([0; 16]))
                 && !gate.admits(&first, None)
         );
+        assert!(gate.may_lead(&Ok(second)) && !gate.may_lead(&Err("expired".into())));
         *gate.leader() = Some(first);
         assert!(gate.admits(&first, None) && !gate.admits(&second, Some(token)));
+        assert!(gate.may_lead(&Ok(first)) && !gate.may_lead(&Ok(second)));
     }
 }
