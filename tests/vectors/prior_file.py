@@ -3,7 +3,7 @@
 Dense, in a few lines an equation: lengthscale and landmarks by the public rule, two releases by contributors in units of their
 own with the constant projected out, the self-test B. The noise is known to be there (std) and drawn as zero, so that
 numbers can be compared. No code is shared with core. The same numbers, to 1e-9, came from the program that the method was
-found with.
+found with, before an agent's own part counted in R.
 """
 
 import json
@@ -81,7 +81,8 @@ def campaign(x, m, points, y, designs, multiplier):
         v = (std / (GAMMA * c)) ** 2
         g = min(1.0, max(0.1, (0.04 * np.mean(u) + 0.92 * v) / (0.04 + v)))
         common = a @ sigma @ a.T
-        sampling = g * g * (s_h - common) / n_agents
+        # An agent's own part in R is at least as large as the population's was before any release.
+        sampling = g * g * (scatter(sigma + max(h, 1.0) * eye) - common) / n_agents
         q = g * g * common + std**2 * eye + sampling
         b += log_density(s, q) - log_density(s + g * a @ w, std**2 * eye + g * g * scatter(eye) / n_agents)
         h_matrix, r = g * a, std**2 * eye + RELEASES * sampling

@@ -356,11 +356,18 @@ fn calibration(world: &World<f64>, counted: u32) -> f64 {
         let logs: Vec<Vec<f64>> = (0..p.agents)
             .map(|n| {
                 let mut stream = seed.stream(Party::Agent(n), Purpose::InitialPoints, 0);
+                // The population's weights and its own part, as large as R believes it.
+                let mut weights = vec![0.0; M];
+                normal::fill(
+                    &mut seed.stream(Party::Agent(n), Purpose::Perturbation, 0),
+                    &mut weights,
+                );
+                weights.iter_mut().zip(&truth).for_each(|(w, t)| *w += t);
                 let mut observe = || {
                     let x = stream.below(world.candidates) as usize;
                     let f: f64 = world.feature_rows[x * M..][..M]
                         .iter()
-                        .zip(&truth)
+                        .zip(&weights)
                         .map(|(a, b)| a * b)
                         .sum();
                     [
