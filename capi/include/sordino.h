@@ -706,6 +706,11 @@ typedef struct sordino_agent_settings {
  * `write` erases the slot, writes the bytes and returns when they are durable. Slots 0 and 1 must
  * lie in different erase units, and so must 2 and 3 of a member. What was written is read back at
  * once: `read` gives what `write` left.
+ *
+ * Several slots may share an erase unit if `write` keeps the others of it: it reads the unit,
+ * replaces one slot and writes it back, or erases only what is not erased. A log is written slot
+ * by slot, and one of its slots again only where a write was cut off or after an erase; the slots
+ * of a state (0 and 1, of a member 2 and 3) in turn, at every change.
  */
 typedef struct sordino_flash {
     /**
@@ -1641,6 +1646,15 @@ sordino_status sordino_newcomer_open(void *memory,
 sordino_status sordino_newcomer_suggest(struct sordino_newcomer *newcomer, uint32_t evaluations, uint32_t *candidate);
 
 /**
+ * Whether sordino_newcomer_observe would take the value `y` of a candidate: ask before it is
+ * stored, because sordino_newcomer_open refuses a log with a value that was not taken. Changes
+ * nothing. SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL as there.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote.
+ */
+sordino_status sordino_newcomer_check(struct sordino_newcomer *newcomer, uint32_t candidate, float y);
+
+/**
  * Tells the value `y` of a candidate, asked for or not, for the first time or again. Larger is
  * better: of an exported file, tell SORDINO_PRIOR_SIGN times what was measured.
  * SORDINO_STATUS_INDEX, SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
@@ -1837,6 +1851,9 @@ sordino_status sordino_optimizer_gain(const struct sordino_optimizer *optimizer,
 
 /**
  * Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
+ *
+ * A fit that is due is finished first, in one piece, which takes as long as sordino_optimizer_fit.
+ * A suggestion that was asked for in slices to its end has done it.
  *
  * What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash
  * change nothing. After a value that is not finite or beyond 1e14 (SORDINO_STATUS_RANGE), or of

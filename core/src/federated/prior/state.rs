@@ -22,11 +22,10 @@
 //!
 //! **An agent's own part in R** is a = max(h, 1): at least as large as what the population's was
 //! believed to be before anything was released. h is what clipping has shown, and clipping shows
-//! nothing while fewer than some are clipped. With a = h a filter takes the agents for copies of one
-//! function, whose mean over N of them is the population's but for their noise: the less noise a
-//! release has, the more their sample is believed, and sites that went on with such a file did
-//! worse by it than with one of a smaller ε (`docs/prior-files.md`). C is of h, which is what
-//! contributions are clipped to, and what they are charged for.
+//! nothing while few are clipped. With a = h a filter takes the agents for copies of one function:
+//! the less noise a release has, the more it believes that their mean is the population's, and
+//! sites that went on with such a file did worse by it than with one of a smaller ε
+//! (`docs/prior-files.md`). C is of h: noise is made for it.
 //!
 //! **Repeats.** Releases of the same data share their sampling error, of covariance E = ḡ²(S(a) −
 //! ĀΣĀᵀ)/N; only their noises are independent. With R_j = σ²I + c·E for each of c such releases,
