@@ -211,6 +211,7 @@ impl Standing {
         let is_odd = self.silent().or(self.ahead()).is_some();
         told["is_silent"] = (is_odd || self.runs == Some(false)).into();
         told["is_running"] = self.runs.into();
+        told["stopped"] = self.stopped.as_deref().into();
         Ok(told)
     }
 
@@ -419,6 +420,7 @@ mod tests {
             delta: 1e-5,
             charges: 1,
             runs: None,
+            stopped: None,
         }
     }
 
@@ -435,6 +437,20 @@ mod tests {
         assert!(
             said.contains("31 of 50 had answered") && !said.contains("closes in"),
             "{said}"
+        );
+        let stopped = Standing {
+            stopped: Some("a release was refused".into()),
+            ..dead.clone()
+        };
+        let told = stopped.to_string();
+        assert!(
+            told.contains("2 of 2: stopped for good: a release was refused")
+                && !told.contains("begins again"),
+            "{told}"
+        );
+        assert_eq!(
+            stopped.to_json().unwrap()["stopped"],
+            "a release was refused"
         );
         assert_eq!(dead.to_json().unwrap()["is_running"], false);
         assert_eq!(dead.to_json().unwrap()["is_silent"], true);
