@@ -239,30 +239,43 @@ async fn metrics(State(admin): State<Admin>) -> String {
 /// Refuses a request that was meant for another name: a page that a browser of this machine shows
 /// may have a name of its own stand for 127.0.0.1, and would read the answers. Without a Host
 /// header no browser asks.
-async fn for_this_machine(request: Request, next: Next) -> Response {
+async fn for_this_machine(State(name): State<Arc<str>>, request: Request, next: Next) -> Response {
     match request.headers().get(HOST).map(|host| host.to_str()) {
         None => return next.run(request).await,
-        Some(Ok(host)) if names_this_machine(host) => return next.run(request).await,
+        Some(Ok(host)) if names_this_machine(host, &name) => return next.run(request).await,
         Some(_) => {}
     }
     let told = "this port answers to 127.0.0.1, [::1] and localhost as the Host of a request\n";
     (StatusCode::MISDIRECTED_REQUEST, told).into_response()
 }
 
-/// Whether a Host header, NAME or NAME:PORT, is localhost or an address of this machine only.
-fn names_this_machine(host: &str) -> bool {
+/// The name in an address, NAME:PORT.
+fn name_of(address: &str) -> &str {
+    address
+        .rsplit_once(':')
+        .map_or(address, |(name, _port)| name)
+}
+
+/// Whether a Host header, NAME or NAME:PORT, is localhost, an address of this machine only, or the
+/// name that the operator gave.
+fn names_this_machine(host: &str, given: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else {
         return false;
     };
     let name = authority.host();
     let address = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost")
+    [given, "localhost"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
         || (address.parse::<IpAddr>()).is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Serves metrics, a health check and how the federation stands, for browsers and programs, in
 /// plain HTTP; for a listener that agents cannot reach.
-pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched) {
+///
+/// **Parameters**: `address` as it was given: the name in it may be asked, too.
+pub async fn serve(listener: TcpListener, address: &str, counts: Arc<Counts>, watched: Watched) {
+    let name: Arc<str> = name_of(address).into();
     let app = Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))
@@ -278,7 +291,7 @@ pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched)
                 ([(CONTENT_TYPE, "application/json")], json)
             }),
         )
-        .layer(middleware::from_fn(for_this_machine))
+        .layer(middleware::from_fn_with_state(name, for_this_machine))
         .with_state(Admin { counts, watched });
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -318,19 +331,21 @@ mod tests {
             "localhost:9464",
             "LOCALHOST",
             "[::1]:9464",
+            "workshop:9464",
         ] {
-            assert!(names_this_machine(here), "{here}");
+            assert!(names_this_machine(here, name_of("workshop:9464")), "{here}");
         }
         for other in [
             "page.example:9464",
             "localhost.page.example",
             "127.0.0.1.page.example:9464",
             "192.0.2.7",
+            "workshop:9464",
             "127.0.0.1:9464/x",
             "user@",
             "",
         ] {
-            assert!(!names_this_machine(other), "{other}");
+            assert!(!names_this_machine(other, "127.0.0.1"), "{other}");
         }
     }
 

@@ -160,8 +160,9 @@ async fn serve_in<T: Number, P: Served<T>>(
         folder: folder.path().to_owned(),
     };
     beside.spawn(watched.clone().keep());
-    if let Some(listener) = admin {
-        beside.spawn(admin::serve(listener, counts, watched.clone()));
+    if let (Some(listener), Some(address)) = (admin, serving.admin.clone()) {
+        let watched = watched.clone();
+        beside.spawn(async move { admin::serve(listener, &address, counts, watched).await });
     }
     // Dropped with this function: nothing answers that cannot release.
     let around = Around {
@@ -421,10 +422,16 @@ async fn shared<T: Number, P: Served<T>>(
     Opening { round, length_ms }: Opening,
 ) -> Result<(), ServeError> {
     if leader.has_asked(round) {
-        // Until everybody has asked once: this folder may be an older copy, which an agent that has
-        // heard more of a later one shows, and the answer would be released a second time. Nobody
-        // is sent away for longer.
-        let everybody = Duration::from_millis(around.serving.pace.ask_again_ms);
+        // Until agents have asked: this folder may be an older copy, which one that has heard more
+        // of a later copy shows, and the answer would be released a second time. Twice as long as
+        // anybody is sent away: who found nobody here pauses, too.
+        let pace = around.serving.pace;
+        let away_ms = pace.ask_again_ms.min(length_ms + pace.spread_ms);
+        let everybody = Duration::from_millis(2 * away_ms);
+        progress::note(&format!(
+            "release {round}: its question is stored; agents are heard for {} first, in case this folder is an older copy",
+            progress::spoken(2 * away_ms)
+        ));
         rounds.meanwhile(tokio::time::sleep(everybody)).await?;
     } else {
         let mut collection = leader.collection(round)?;

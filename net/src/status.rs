@@ -345,7 +345,7 @@ impl fmt::Display for Standing {
             () if self.stopped.is_some() => writeln!(
                 f,
                 "round     {} of {rounds}: stopped for good: {}",
-                round.saturating_add(1),
+                round.saturating_add(1).min(*rounds),
                 self.stopped.as_deref().unwrap_or_default()
             )?,
             () if self.runs == Some(false) && self.is_waiting => {

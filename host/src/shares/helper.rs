@@ -1,4 +1,4 @@
-//! The helper's side: it answers once for a run and an epoch, and says the same again.
+//! The helper's side: it answers once for a run and an epoch, and says its last answer again.
 
 use std::path::PathBuf;
 

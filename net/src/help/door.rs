@@ -43,7 +43,7 @@ pub const TOKEN: HeaderName = HeaderName::from_static("sordino-token");
 pub const PINS: HeaderName = HeaderName::from_static("sordino-pins");
 /// Connections at one time: one leader, and strangers that are sent away.
 const CONNECTIONS: usize = 64;
-/// and of these so many by others than the leader, once there is one: they lock it out of nothing,
+/// and of these, behind a handshake, so many by others than the leader, once there is one,
 const STRANGERS: usize = 16;
 /// and are sent away after this.
 const STRANGER: Duration = Duration::from_secs(60);

@@ -38,11 +38,25 @@ pub enum Constant {
     Known,
     /// Nobody knows it: it is projected out, so that adding a constant to an agent's values changes
     /// nothing. Values are in the agent's own units ([`standardise`]), and κ = λ/max(p, 1e-3), with
-    /// p the mean variance.
+    /// p the mean variance. Nobody knows how much agents have in common either: R takes an own part
+    /// of 1 for granted.
     Projected,
 }
 
+/// What an agent's own part is believed to be where agents have units of their own, in prior
+/// variances of a weight: as much as the population's before any release.
+const OWN_PART: f64 = 1.0;
+
 impl Constant {
+    /// a, the variance of an agent's own weights that a release's covariance R is made with, for
+    /// the h that clipping has shown.
+    pub(super) fn own_part<T: Scalar>(self, h: T) -> T {
+        match self {
+            Constant::Known => h,
+            Constant::Projected => h.max(T::from_f64(OWN_PART)),
+        }
+    }
+
     /// κ = λ/p for the mean variance p of a function under the posterior.
     pub(super) fn ridge<T: Scalar>(self, noise_variance: T, variance: T) -> T {
         noise_variance

@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | public | candidates, features φ with φ(x)·φ(x') ≈ k(x, x'), virtual initial designs | [`Public`], [`nystrom_rows`], [`gram`], [`draw_designs`] |
 //! | budget | μ from (ε, δ); multipliers z_j with Σ 1/z_j² ≤ μ²; the event | [`total_mu`], [`shares`], [`event`] |
-//! | release, 1 | κ, Ā, S(max(h, 1)), clipping radius C = √tr S(h) | [`PublicState::prepare`] |
+//! | release, 1 | κ, Ā, S(a), clipping radius C = √tr S(h) | [`PublicState::prepare`] |
 //! | release, 2 | the innovation d of an agent, its clip factor u, the joint vector (u·d, γCu) | [`contribution()`], [`Mechanism`] |
 //! | release, 3 | mean innovation s, mean clip factor ḡ | [`PublicState::update`] |
 //! | release, 4 | Kalman step in Joseph's form | [`PublicState::update`] |
@@ -26,15 +26,16 @@
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(a) −
-//! ĀΣĀᵀ)/N, a = max(h, 1), G = ΣHᵀ(HΣHᵀ + R)⁻¹; then w ← w + Gs and Σ ← (I − GH)Σ(I − GH)ᵀ + GRGᵀ.
+//! ĀΣĀᵀ)/N, a = h (in own units max(h, 1)), G = ΣHᵀ(HΣHᵀ + R)⁻¹; then w ← w + Gs and Σ ← (I −
+//! GH)Σ(I − GH)ᵀ + GRGᵀ.
 //!
 #![doc = include_str!("../../../equations/kalman.html")]
 //!
 //! Where this differs from the note it began as, and why:
 //! * **The same data released c times** are not c independent samples of the population: the
 //!   sampling part of R is multiplied by c ([`PublicState::update`] has the proof).
-//! * **An agent's own part** counts in R as a = max(h, 1), where the note has h, which is 0 until
-//!   clipping shows more: a filter must not take agents for copies of each other.
+//! * **An agent's own part** counts in R as a = max(h, 1) where agents have units of their own: the
+//!   note has h there, too, which is 0 until clipping shows more.
 //! * **The draw** under a model (α, s²) is αm + s·g₀ + s²k(A)⁻¹(residual − s·g₀ − e), A = s²K + λI.
 //!   Scaling a draw that is conditioned on the *unscaled* residuals by s, as the note's words can
 //!   be read, shrinks what the data say by s.

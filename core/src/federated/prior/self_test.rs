@@ -4,7 +4,7 @@
 //! **Equation**, summed over releases, each before its update, with s the mean innovation (the M
 //! released numbers divided by N), σ the noise of s, and w, Σ, h, κ, Ā, S(a), ḡ of that release: B
 //! ← B + ln N(s; 0, HΣHᵀ + σ²I + ḡ²(S(a) − ĀΣĀᵀ)/N) − ln N(s; −ḡĀw, σ²I + ḡ²S°/N), H = ḡĀ,
-//! a = max(h, 1), S° = mean B_v[Φ_vΦ_vᵀ + λI]B_vᵀ.
+//! a = h, in own units max(h, 1), S° = mean B_v[Φ_vΦ_vᵀ + λI]B_vᵀ.
 //!
 //! **What it compares**: a population as the filter believes it, w* ~ N(w, Σ), against one without
 //! anything in common, whose agents have functions of their own around 0, N(0, I) each. Such

@@ -20,12 +20,13 @@
 //! agent, and designs of later rounds as initial ones, is an approximation: utility rests on it,
 //! privacy does not.
 //!
-//! **An agent's own part in R** is a = max(h, 1): at least as large as what the population's was
-//! believed to be before anything was released. h is what clipping has shown, and clipping shows
-//! nothing while few are clipped. With a = h a filter takes the agents for copies of one function:
-//! the less noise a release has, the more it believes that their mean is the population's, and
-//! sites that went on with such a file did worse by it than with one of a smaller ε
-//! (`docs/prior-files.md`). C is of h: noise is made for it.
+//! **An agent's own part in R** is a = h where the constant is known, and a = max(h, 1) where it is
+//! projected out: at least as large as what the population's was believed to be before anything was
+//! released. h is what clipping has shown, and clipping shows nothing while few are clipped. With a
+//! = h a filter takes agents for copies of one function: the less noise a release has, the more it
+//! believes that their mean is the population's, and sites that went on with such a file did worse
+//! by it than with one of a smaller ε (`docs/prior-files.md`). Where agents are copies a = 1 costs:
+//! `dp-prior` with true constants would lose a tenth by it. C is of h: noise is made for it.
 //!
 //! **Repeats.** Releases of the same data share their sampling error, of covariance E = ḡ²(S(a) −
 //! ĀΣĀᵀ)/N; only their noises are independent. With R_j = σ²I + c·E for each of c such releases,
@@ -62,10 +63,6 @@ use crate::surrogate::joint::{draw_with_factor, factor_with_jitter};
 
 /// Below this mean clip factor agents differ by more than h says.
 const CLIPPED: f64 = 0.85;
-
-/// What an agent's own part is believed to be in R, in prior variances of a weight, where h is
-/// less.
-const OWN_PART: f64 = 1.0;
 
 /// What f32 rounds 1 by, of the bound of h in members of every precision.
 const PRECISION: f64 = f32::EPSILON as f64;
@@ -216,7 +213,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         part(self.storage.as_ref(), m + m * m, m * m)
     }
 
-    /// S(max(h, 1)) of the last [`PublicState::prepare`], M × M numbers, symmetric to the last bit.
+    /// S(a) of the last [`PublicState::prepare`], M × M numbers, symmetric to the last bit.
     pub fn scatter(&self) -> &[T] {
         let m = self.config.features();
         part(self.storage.as_ref(), m + 2 * m * m, m * m)
@@ -257,8 +254,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let n = self.config.design_len();
         at_least("scratch", scratch.len(), scratch_len(m, n))?;
         let h = self.heterogeneity;
-        let own_part = h.max(T::from_f64(OWN_PART));
         let p = *self.config.parameters();
+        let own_part = p.constant.own_part(h);
         let noise_variance = T::from_f64(p.noise_variance);
         let Parts {
             covariance,
