@@ -176,8 +176,8 @@ impl Line {
         self.begun(None, terms).await
     }
 
-    /// Asks until there is an answer: the helper says the same whenever it is asked its last question.
-    /// Before it, the helper is told the keys that it was not told yet.
+    /// Asks until there is an answer: the helper says the same whenever it is asked its last
+    /// question. Before it, the helper is told the keys that it was not told yet.
     ///
     /// **Parameters**: `keys`, those of these agents.
     ///
