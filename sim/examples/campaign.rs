@@ -4,13 +4,15 @@
 //! On a table that is compiled in, `employment`, `planes` or `wages`:
 //!
 //! ```sh
-//! cargo run --release -p sordino-sim --example campaign -- TABLE CONTRIBUTORS EPSILON REPETITIONS
+//! cargo run --release -p sordino-sim --example campaign -- TABLE CONTRIBUTORS EPSILON REPETITIONS [random]
 //! ```
+//!
+//! Sites choose their ten evaluations by a search for themselves, or at random.
 //!
 //! On functions of your own, in two steps. `… --example campaign -- candidates SPACE.toml` prints
 //! the points that the sites of a campaign choose among, one JSON object a line. Write what each
 //! site finds at each of them, a line a site of numbers with commas, and run
-//! `… --example campaign -- SPACE.toml VALUES.csv CONTRIBUTORS EPSILON REPETITIONS`.
+//! `… --example campaign -- SPACE.toml VALUES.csv CONTRIBUTORS EPSILON REPETITIONS [random]`.
 
 use std::error::Error;
 use std::fs;
@@ -19,15 +21,20 @@ use std::thread;
 use sordino_experiment::benchmark::Measured;
 use sordino_host::prior::context::Context;
 use sordino_host::space::SpaceFile;
-use sordino_lab::newcomers::{Conditions, Parties, ROUNDS, continued, each};
+use sordino_lab::newcomers::{Conditions, FirstPoints, Parties, ROUNDS, continued, each};
 
-const USAGE: &str = "campaign TABLE CONTRIBUTORS EPSILON REPETITIONS | candidates SPACE.toml | SPACE.toml VALUES.csv CONTRIBUTORS \
-                     EPSILON REPETITIONS";
+const USAGE: &str = "campaign TABLE CONTRIBUTORS EPSILON REPETITIONS [random] | candidates SPACE.toml | SPACE.toml VALUES.csv \
+                     CONTRIBUTORS EPSILON REPETITIONS [random]";
 /// Evaluations after the contribution at which ratios are shown.
 const AFTER: [usize; 4] = [5, 10, 20, ROUNDS];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let mut first = FirstPoints::Searched;
+    if words.last().is_some_and(|word| word == "random") {
+        words.pop();
+        first = FirstPoints::Random;
+    }
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["candidates", path] => {
             let file = space(path)?;
@@ -42,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .into_iter()
                 .find(|measured| measured.file() == file)
                 .ok_or(USAGE)?;
-            show(&Parties::measured(measured)?, numbers)
+            show(&Parties::measured(measured)?, numbers, first)
         }
         [path, values, numbers @ ..] if numbers.len() == 3 => {
             let file = space(path)?;
@@ -59,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             show(
                 &Parties::searching(file.space, candidates, &values)?,
                 numbers,
+                first,
             )
         }
         _ => Err(USAGE.into()),
@@ -70,7 +78,7 @@ fn space(path: &str) -> Result<SpaceFile, Box<dyn Error>> {
 }
 
 /// The ratios of each repetition, then their mean and standard error.
-fn show(table: &Parties, numbers: &[&str]) -> Result<(), Box<dyn Error>> {
+fn show(table: &Parties, numbers: &[&str], first: FirstPoints) -> Result<(), Box<dyn Error>> {
     let [contributors, epsilon, count] = numbers else {
         return Err(USAGE.into());
     };
@@ -82,7 +90,7 @@ fn show(table: &Parties, numbers: &[&str]) -> Result<(), Box<dyn Error>> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut ratios = vec![Vec::new(); AFTER.len()];
     let all = each(count.parse()?, threads, &|| eprint!("."), &|number| {
-        continued(table, &conditions, number)
+        continued(table, &conditions, first, number)
     })?;
     eprintln!();
     for (number, continued) in all.iter().enumerate() {

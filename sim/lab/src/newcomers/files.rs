@@ -10,7 +10,7 @@ use sordino_host::prior::publish::{Prepared, Publication, Study};
 use sordino_host::server::SimulatedSources;
 use sordino_host::space::Goal;
 
-use super::parties::{Conditions, NewcomersError, POINTS, Parties, shuffled};
+use super::parties::{Conditions, NewcomersError, Parties, shuffled};
 use super::votes;
 
 /// Features of a file, at most.
@@ -77,15 +77,14 @@ pub(super) fn studies(
     let mut studies = Vec::new();
     for party in parties {
         let unit = unit(conditions, &mut stream);
-        let seen = shuffled(&mut stream, table.settings.len());
-        let seen = &seen[..POINTS.min(seen.len())];
+        let seen = table.random(&mut stream);
         let order = if permuted {
             shuffled(&mut stream, seen.len())
         } else {
             (0..seen.len()).collect()
         };
         let paired: Vec<usize> = order.into_iter().map(|place| seen[place]).collect();
-        studies.push(study(table, *party, unit, seen, &paired));
+        studies.push(study(table, *party, unit, &seen, &paired));
     }
     studies
 }

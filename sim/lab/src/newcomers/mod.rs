@@ -31,7 +31,7 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::search::{Head, Search, SearchError};
 use sordino_host::space::{Goal, Point};
 
-pub use contributors::{Continued, ROUNDS, continued};
+pub use contributors::{Continued, FirstPoints, ROUNDS, continued};
 pub use files::Origin;
 use parties::shuffled;
 pub use parties::{Conditions, EVALUATIONS, NewcomersError, POINTS, Parties};

@@ -184,6 +184,13 @@ impl Parties {
         Ok(first)
     }
 
+    /// As many settings as a contributor evaluates, at random.
+    pub(super) fn random(&self, stream: &mut Stream) -> Vec<usize> {
+        let mut seen = shuffled(stream, self.settings.len());
+        seen.truncate(POINTS);
+        seen
+    }
+
     /// The setting that a party's search asks for, whose value it is told.
     pub(super) fn ask(&self, party: usize, search: &mut Search) -> Result<usize, NewcomersError> {
         let point = Value::Object(search.ask(&json!({}))?);

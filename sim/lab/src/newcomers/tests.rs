@@ -108,7 +108,7 @@ fn contributors_go_on_with_the_file_that_they_made() {
             ..CONDITIONS
         };
         each(2, threads, &|| {}, &|number| {
-            continued(&table, &conditions, number)
+            continued(&table, &conditions, FirstPoints::Searched, number)
         })
         .unwrap()
     };
@@ -135,6 +135,7 @@ fn contributors_go_on_with_the_file_that_they_made() {
             contributors: 91,
             ..CONDITIONS
         },
+        FirstPoints::Random,
         0,
     )
     .unwrap_err();

@@ -22,8 +22,8 @@ use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::text::significant;
 use sordino_lab::newcomers::{
-    Conditions, Continued, EVALUATIONS, NEWCOMERS, Origin, Parties, ROUNDS, Repetition, continued,
-    each, repetitions,
+    Conditions, Continued, EVALUATIONS, FirstPoints, NEWCOMERS, Origin, Parties, ROUNDS,
+    Repetition, continued, each, repetitions,
 };
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
@@ -169,7 +169,7 @@ fn measured(
         let all = all.map_err(ReproduceError::new)?;
         judge(expected, &all, &mut outcome);
         let going_on = each(runs, threads, &told, &|number| {
-            continued(&parties, &conditions, number)
+            continued(&parties, &conditions, FirstPoints::Searched, number)
         });
         let going_on = going_on.map_err(ReproduceError::new)?;
         judge_contributors(expected, &going_on, &mut outcome);
