@@ -102,8 +102,9 @@ fn show(table: &Parties, numbers: &[&str], first: FirstPoints) -> Result<(), Box
             .zip(of)
             .for_each(|(ratios, ratio)| ratios.push(ratio));
         println!(
-            "repetition {number}: B {:.2}, ratios {of:.3?}",
-            continued.self_test
+            "repetition {number}: B {:.2}, ratios {of:.3?}, summed regret alone {:.3}",
+            continued.self_test,
+            summed(&continued.alone, ROUNDS)
         );
     }
     for (after, ratios) in AFTER.iter().zip(&ratios) {

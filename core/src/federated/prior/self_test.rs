@@ -154,12 +154,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
 
 /// The mean innovation s of a release, and what is known of it.
 struct Mean<'a, T> {
-    /// N·s.
+    /// N·s, the sums that were released.
     sums: &'a [T],
     agents: T,
-    /// ḡ.
+    /// ḡ, how much of a contribution clipping left.
     clip: T,
-    /// σ².
+    /// σ², the variance of the noise of s.
     variance: T,
 }
 
