@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         first = FirstPoints::Random;
     }
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["candidates", path] => {
+        ["candidates", path] if first == FirstPoints::Searched => {
             let file = space(path)?;
             for numbers in Context::new(&file.space, 1, 2)?.candidates() {
                 println!("{}", serde_json::to_string(&file.space.point(numbers))?);
@@ -107,12 +107,16 @@ fn show(table: &Parties, numbers: &[&str], first: FirstPoints) -> Result<(), Box
             summed(&continued.alone, ROUNDS)
         );
     }
+    let chosen = match first {
+        FirstPoints::Searched => "by a search",
+        FirstPoints::Random => "at random",
+    };
     for (after, ratios) in AFTER.iter().zip(&ratios) {
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
         let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
         let error = (squares / (ratios.len() as f64 - 1.0) / ratios.len() as f64).sqrt();
         println!(
-            "{after} evaluations after the contribution: summed regret over that alone {mean:.3} ({error:.3})"
+            "{after} evaluations after ten that were chosen {chosen}: summed regret over that alone {mean:.3} ({error:.3})"
         );
     }
     Ok(())

@@ -88,8 +88,10 @@ def campaign(x, m, points, y, designs, multiplier):
         # An agent's own part in R is at least as large as the population's was before any release; the
         # self-test does not ask which of the two it is.
         sampling = sampling_of(max(h, 1.0))
-        related = [log_density(s, g * g * common + std**2 * eye + sampling_of(own)) for own in (h, max(h, 1.0))]
-        b += np.logaddexp(*related) - np.log(2) - log_density(s + g * a @ w, std**2 * eye + g * g * scatter(eye) / n_agents)
+        # All releases are made of the same values: what the agents' sample says is evidence once.
+        related = [log_density(s, g * g * common + std**2 * eye + RELEASES * sampling_of(own)) for own in (h, max(h, 1.0))]
+        unrelated = log_density(s + g * a @ w, std**2 * eye + RELEASES * g * g * scatter(eye) / n_agents)
+        b += np.logaddexp(*related) - np.log(2) - unrelated
         h_matrix, r = g * a, std**2 * eye + RELEASES * sampling
         k = sigma @ h_matrix.T @ np.linalg.inv(h_matrix @ sigma @ h_matrix.T + r)
         w = w + k @ s

@@ -216,6 +216,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
                 &self.public,
                 released,
                 T::from_f64(noise_std),
+                plan::repeats(self.plan.rounds, index as usize),
                 scratch,
             )?;
             self.learn(index, released, noise_std)?;

@@ -2,9 +2,10 @@
 //! first evaluations.
 //!
 //! A site of a campaign ([`sordino_host::campaign`]) asks its first points, of which most fill the
-//! space, contributes their values, and goes on with the file and with what it knows. So both arms
-//! have the same first points, and what is compared is the regret summed over the evaluations after
-//! them, contributor by contributor.
+//! space, contributes their values, and goes on with the file and with what it knows; others have
+//! points that were chosen for other reasons ([`FirstPoints`]). Both arms have the same first
+//! points, and what is compared is the regret summed over the evaluations after them, contributor
+//! by contributor.
 
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::search::Search;
@@ -21,8 +22,7 @@ pub const ROUNDS: usize = 40;
 pub enum FirstPoints {
     /// By a search for itself alone, as a site of a campaign does it.
     Searched,
-    /// At random, as whoever had other reasons may have: the case of newcomers' files, and the one
-    /// that is compared in the literature.
+    /// At random, as whoever had other reasons may have: as contributors to newcomers' files do.
     Random,
 }
 

@@ -102,18 +102,30 @@ fn own_units_cost_at_most_three_percent() {
 #[test]
 fn contributors_go_on_with_the_file_that_they_made() {
     let table = rough_table(12.0);
-    let of = |epsilon: f64, threads| {
+    let of = |epsilon: f64, first, threads| {
         let conditions = Conditions {
             epsilon,
             ..CONDITIONS
         };
         each(2, threads, &|| {}, &|number| {
-            continued(&table, &conditions, FirstPoints::Searched, number)
+            continued(&table, &conditions, first, number)
         })
         .unwrap()
     };
-    let all = of(2.0, 2);
-    let noisy = of(0.02, 2);
+    let all = of(2.0, FirstPoints::Searched, 2);
+    let noisy = of(0.02, FirstPoints::Searched, 2);
+    // A search begins near the best, and contributes another file.
+    for (searched, random) in all.iter().zip(&of(2.0, FirstPoints::Random, 2)) {
+        assert_eq!(random.alone.len(), ROUNDS);
+        assert!(
+            random.alone[0] > searched.alone[0],
+            "{random:?} {searched:?}"
+        );
+        assert!(
+            random.self_test > 1.0 && random.self_test != searched.self_test,
+            "{random:?}"
+        );
+    }
     for (clear, noisy) in all.iter().zip(&noisy) {
         assert_eq!(clear.alone, noisy.alone);
         assert!(
@@ -128,7 +140,7 @@ fn contributors_go_on_with_the_file_that_they_made() {
     }
     assert!(all.iter().any(|clear| clear.guided != clear.alone));
     // Threads change no number.
-    assert_eq!(all, of(2.0, 1));
+    assert_eq!(all, of(2.0, FirstPoints::Searched, 1));
     let few = continued(
         &table,
         &Conditions {

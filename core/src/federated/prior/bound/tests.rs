@@ -228,7 +228,7 @@ fn bound_is_where_it_is_said_to_be<T: Scalar>() {
         // Weights, covariance, h, moments and terms: all of it.
         assert!(state == before && state.terms() == Some(terms));
         let mut test = vec![T::ZERO; self_test_scratch_len(M, POINTS)];
-        let untested = state.self_test(&world.public(), &above, noise, &mut test);
+        let untested = state.self_test(&world.public(), &above, noise, 1, &mut test);
         assert!(
             matches!(untested, Err(PriorError::Norm { .. })),
             "{untested:?}"
@@ -236,7 +236,7 @@ fn bound_is_where_it_is_said_to_be<T: Scalar>() {
         assert!(
             noise_std == 0.0
                 || state
-                    .self_test(&world.public(), &below, noise, &mut test)
+                    .self_test(&world.public(), &below, noise, 1, &mut test)
                     .is_ok()
         );
         // Negative control: what was refused is its length.
