@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use sordino_core::federated::exchange::Agreement;
+use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_experiment::progress::log::{Log, elapsed};
 use sordino_experiment::text::{chain, significant_up};
 use sordino_host::ledger::Ledger;
@@ -74,6 +74,43 @@ pub fn told_of_key(changed: Result<Fingerprint, &IdentityError>) {
         Ok(now) => format!("connections are shown the key {now} from now on"),
         Err(error) => format!("the key is as before: {error}"),
     });
+}
+
+/// What a person is told of a release of a campaign, once it is charged: of how many answers it is
+/// made, and what is spent. A round that nobody answers is charged like any other.
+pub fn told_of_release(release: u32, protocol: &Protocol, answers: u32, books: &Books) {
+    let Protocol::Campaign(_) = protocol else {
+        return;
+    };
+    let agents = protocol.agents();
+    event(
+        "release",
+        &of_release(
+            (release, protocol.epochs()),
+            (answers, agents),
+            books.epsilon,
+        ),
+        [
+            ("release", release.into()),
+            ("answered", answers.into()),
+            ("agents", agents.into()),
+            ("epsilon_spent", books.epsilon.into()),
+        ],
+    );
+}
+
+fn of_release((release, of): (u32, u32), (answers, agents): (u32, u32), epsilon: f64) -> String {
+    let spent = significant_up(epsilon, 3);
+    let made = format!(
+        "release {release} of {of} is made of the answers of {answers} of {agents} agents; ε {spent} is spent"
+    );
+    if 2 * u64::from(answers) >= u64::from(agents) {
+        return made;
+    }
+    format!(
+        "{made}; warning: so few answers make a file of little but noise, and cost as much as all: a longer --deadline gives agents \
+         time for their evaluations, and --min-agents holds a release until so many have answered"
+    )
 }
 
 /// A line on standard error. A server does not end because nobody reads it, or because the log is
@@ -347,6 +384,21 @@ mod tests {
         assert!(
             said.ends_with("0 of 2 have fetched the last broadcast since this server started, after the end; whoever had it before does not come again"),
             "{said}"
+        );
+    }
+
+    /// A campaign of which no site was in time spent all its ε and said "done".
+    #[test]
+    fn a_release_says_of_how_many_answers_it_is_made() {
+        let made = of_release((1, 2), (3, 5), 0.6842);
+        assert_eq!(
+            made,
+            "release 1 of 2 is made of the answers of 3 of 5 agents; ε 0.685 is spent"
+        );
+        let of_none = of_release((2, 2), (0, 3), 1.0);
+        assert!(
+            of_none.contains("0 of 3 agents") && of_none.contains("warning: so few answers"),
+            "{of_none}"
         );
     }
 

@@ -302,6 +302,8 @@ async fn all_rounds<T: Number, P: Served<T>>(
     let protocol = &folder.terms.agreement.protocol;
     let last = protocol.epochs();
     let mut planned: Option<Planned> = None;
+    // Of the release that was closed last.
+    let mut answers: Option<u32> = None;
     let mut announcing = Instant::now();
     for round in first..=last {
         let (frame, chain) = rounds.frame(round, attempt, host.broadcast())?;
@@ -316,13 +318,15 @@ async fn all_rounds<T: Number, P: Served<T>>(
         host.sync()?;
         folder.keep(round, &frame)?;
         spent.tell(host.ledger().ledger(), start.elapsed());
+        if let Some(answers) = answers.take() {
+            progress::told_of_release(round, protocol, answers, &spent.read());
+        }
         let offered = around.offered(party, (round, &frame))?;
         // Said when all that takes its time is over: what is seen must be the delay, and no draw.
         let say_if_late = |announcing| {
             if round > first && Instant::now() > announcing {
                 progress::note(&format!(
-                    "round {}: the release took longer than --delay, so its time shows: choose more",
-                    round + 1
+                    "release {round}: it took longer than --delay, so its time shows: choose more"
                 ));
             }
         };
@@ -381,6 +385,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
                 return Err(refused);
             }
             planned = host.ledger().planned().cloned();
+            answers = Some(agents);
         }
         attempt = 0;
     }

@@ -15,10 +15,12 @@ use serde::{Deserialize, Serialize};
 use sordino_core::federated::exchange::Agreement;
 use sordino_experiment::text::{chain, significant_up};
 use sordino_host::files::{FileError, read_text, write_privately};
+use sordino_host::ledger::{Contents, LedgerError};
+use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::enrolment::{self, Enrolment};
-use crate::folder;
+use crate::folder::{self, LEDGER};
 use crate::identity::is_locked;
 use crate::progress::{Books, Spent, fetched_since, note, spoken};
 use crate::rounds::Status;
@@ -75,6 +77,17 @@ pub struct Standing {
     /// Why nothing more may be released from the folder, where somebody has looked; not written.
     #[serde(skip)]
     pub stopped: Option<String>,
+}
+
+/// Why nobody can say how a folder stands.
+#[derive(Debug, Error)]
+pub enum LookError {
+    /// A file that cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A ledger that is none.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
 }
 
 fn seconds(at: SystemTime) -> u64 {
@@ -137,17 +150,21 @@ impl Standing {
     }
 
     /// Looks whether a process has the folder that this was read from, which no clock tells, and
-    /// whether it stopped for good.
+    /// whether it stopped for good. Where none has it, what was charged is what the ledger says: a
+    /// server that was killed may have charged a release after it wrote this.
     ///
-    /// **Errors**: [`FileError`].
-    pub fn looked(self, folder: &Path) -> Result<Self, FileError> {
-        let runs = Some(is_locked(folder)?);
-        let stopped = folder::why_stopped(folder)?;
-        Ok(Standing {
-            runs,
-            stopped,
-            ..self
-        })
+    /// **Errors**: [`FileError`], [`LedgerError`].
+    pub fn looked(mut self, folder: &Path) -> Result<Self, LookError> {
+        let runs = is_locked(folder)?;
+        self.stopped = folder::why_stopped(folder)?;
+        let ledger = folder.join(LEDGER);
+        if !runs && ledger.metadata().is_ok_and(|found| found.len() > 0) {
+            let spent = Contents::counted(&ledger)?.spent;
+            self.epsilon_spent = self.epsilon_spent.max(spent.epsilon);
+            self.charges = self.charges.max(spent.charges as usize);
+        }
+        self.runs = Some(runs);
+        Ok(self)
     }
 
     /// How long ago this was written.

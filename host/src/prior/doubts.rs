@@ -27,7 +27,7 @@ const STUDIES_TIMES_EPSILON: f64 = 30.0;
 /// each other, up to some hundred million rows.
 pub fn doubts(publication: &Publication, studies: &[Study]) -> Vec<String> {
     let found = [
-        if_few(studies.len(), publication.epsilon),
+        if_few(studies.len(), "studies", publication.epsilon),
         if_mute(studies),
         if_outlying(studies),
         if_constant(&publication.space, studies),
@@ -48,13 +48,14 @@ fn if_future(date: Option<&str>) -> Option<String> {
     (day > Day::latest()).then(|| format!("date {day} is in the future"))
 }
 
-/// Says that so few studies seldom make a file that is worth something.
-fn if_few(studies: usize, epsilon: f64) -> Option<String> {
+/// Says that so few contributors, of this name in the plural, seldom make a file that is worth
+/// something.
+pub fn if_few(contributors: usize, name: &str, epsilon: f64) -> Option<String> {
     let wanted = (STUDIES_TIMES_EPSILON / epsilon).ceil();
-    ((studies as f64) * epsilon < STUDIES_TIMES_EPSILON).then(|| {
+    ((contributors as f64) * epsilon < STUDIES_TIMES_EPSILON).then(|| {
         format!(
-            "{studies} studies at ε {epsilon}: such a file is seldom worth anything, and costs as much as one that is; our example's \
-             was where studies times ε is {STUDIES_TIMES_EPSILON} or more, {wanted} studies here"
+            "{contributors} {name} at ε {epsilon}: such a file is seldom worth anything, and costs as much as one that is; our example's \
+             was where {name} times ε is {STUDIES_TIMES_EPSILON} or more, {wanted} {name} here"
         )
     })
 }

@@ -10,6 +10,7 @@ use sordino_experiment::scenario::federated::served_delta;
 use sordino_experiment::text::significant;
 use sordino_host::campaign;
 use sordino_host::files::read_text;
+use sordino_host::prior::doubts::if_few;
 use sordino_host::prior::publish::Publication;
 use sordino_host::space::{BYTES_MAX, SpaceFile};
 
@@ -160,6 +161,16 @@ impl Campaign {
                 significant(delta, 3)
             ));
         }
+        let dataset = self.dataset.clone().unwrap_or_else(|| name_of(folder));
+        if self.dataset.is_none() {
+            note(&format!(
+                "what this campaign costs is counted under the data set {dataset:?}, the name of its folder, and under no other: if \
+                 these sites' data were charged before, say their name by --dataset"
+            ));
+        }
+        if let Some(doubt) = if_few(agents as usize, "sites", epsilon) {
+            note(&format!("warning: {doubt}"));
+        }
         let publication = Publication {
             space: file.space,
             goal,
@@ -168,7 +179,7 @@ impl Campaign {
             delta,
             releases: self.releases.unwrap_or(RELEASES),
             features: self.features.unwrap_or(FEATURES),
-            dataset: self.dataset.clone().unwrap_or_else(|| name_of(folder)),
+            dataset,
             by: self.by.clone(),
             note: None,
             published: None,

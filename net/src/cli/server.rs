@@ -484,6 +484,16 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
             arguments.agents
         )));
     }
+    let revoked = enrolment::revoked(folder.path()).map_err(CliError::failure)?;
+    let (shut_out, invited): (Vec<u32>, Vec<u32>) = arguments
+        .agents
+        .clone()
+        .partition(|slot| revoked.contains(slot));
+    for slot in shut_out {
+        note(&format!(
+            "agent {slot} is shut out, for good: no invitation is made for it"
+        ));
+    }
     let address = folder.address().map_err(CliError::failure)?;
     let pins = folder.keys.pins().map_err(CliError::failure)?;
     let helper = invited_helper(&folder)?;
@@ -495,11 +505,11 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     if let Some(out) = &arguments.out {
         create_folders_privately(out).map_err(CliError::failure)?;
         // Before anything is written down.
-        for slot in arguments.agents.clone() {
+        for slot in &invited {
             keep_others(&out.join(format!("{slot}.txt")), agreement.deployment)?;
         }
     }
-    for slot in arguments.agents.clone() {
+    for slot in invited.iter().copied() {
         let token = match folder.terms.authority {
             Some(_) => None,
             None => {
@@ -531,20 +541,21 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
                 .map_err(CliError::failure)?,
         }
     }
+    let Some(first) = invited.first() else {
+        return Ok(());
+    };
     if let Some(out) = &arguments.out {
-        let first = arguments.agents.start;
-        let count = arguments.agents.len();
+        let count = invited.len();
         let out = out.display();
         note(&format!(
             "{count} invitations in {out}; a site says: sordino join @{out}/{first}.txt --command '…'"
         ));
     }
     if folder.terms.authority.is_some() {
-        let first = arguments.agents.start;
         let run = agreement.deployment;
         note(&format!(
             "the certificate of agent {first} needs the URI {}",
-            authority::name_of(run, first)
+            authority::name_of(run, *first)
         ));
     }
     Ok(())

@@ -398,6 +398,26 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
             "json",
         ]);
         assert!(serde_json::from_slice::<serde_json::Value>(&json.stdout).unwrap()["charges"] == 2);
+        // Of a server that was killed before it wrote how it stands, the ledger says what is spent.
+        let standing = federation.place.server().join("status.json");
+        let text = std::fs::read(&standing).unwrap();
+        let mut stale: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        (stale["epsilon_spent"], stale["charges"]) = (0.0.into(), 0.into());
+        std::fs::write(&standing, stale.to_string()).unwrap();
+        let status = federation.command("status");
+        let told = String::from_utf8(status.stdout).unwrap();
+        assert!(
+            told.contains("ε = 20.0 of 20 at δ = 0.00001, in 2 releases"),
+            "{told}"
+        );
+        std::fs::write(&standing, text).unwrap();
+        let said = federation.heard();
+        assert!(
+            said.contains(
+                "release 2 of 2 is made of the answers of 6 of 6 agents; ε 20.0 is spent"
+            ),
+            "{said}"
+        );
         // The server is gone; a site that wants more goes on by itself.
         assert!(process(place, 3, 17).ended().success(), "{}", log(3));
         assert!(

@@ -192,8 +192,14 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     line(
         "contributors",
         format!(
-            "{}, in {} release{many}",
-            label.contributors, label.releases
+            "{}, in {} release{many}{}",
+            label.contributors,
+            label.releases,
+            if label.simulated {
+                ""
+            } else {
+                "; of a campaign so many were enrolled, and how many of them answered is not told"
+            }
         ),
     );
     if label.simulated {
