@@ -217,6 +217,13 @@ fn an_agent_that_is_shut_out_neither_counts_nor_is_waited_for() {
             &federation,
             "1 of 3 agents have joined, the first round begins when 2 have",
         );
+        let nobody = said(&["invite", &folder, "--agents", "1"]);
+        let told = String::from_utf8_lossy(&nobody.stderr).into_owned();
+        assert!(
+            nobody.status.success() && nobody.stdout.is_empty(),
+            "{nobody:?}"
+        );
+        assert!(told.contains("agent 1 is shut out, for good"), "{told}");
         std::thread::sleep(SEVERAL_DEADLINES);
         assert!(
             federation.replay().contains("charges 0"),

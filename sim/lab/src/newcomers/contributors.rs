@@ -45,7 +45,7 @@ impl Continued {
 }
 
 /// Repetition `number`: contributors drawn from the table's parties, of whom the first
-/// [`NEWCOMERS`] are looked at. Both arms go on from the same [`POINTS`] evaluations.
+/// [`NEWCOMERS`] are looked at. Both arms go on from the same ten evaluations.
 ///
 /// **Errors**: [`NewcomersError`], for a table of fewer parties than contributors too.
 ///
