@@ -83,8 +83,8 @@ const SITE: Case = Case {
     asked: &["asked with the file", "asked with a model of its own"],
     never: Some("asked alone"),
 };
-/// The same where sites have little in common: values speak against the file, and for it again.
-const SITE_TURNS: Case = Case {
+/// The same where sites have little in common: values speak against the file after a while.
+const SITE_TURNS_AWAY: Case = Case {
     settings: &[
         "federation.methods=[\"campaign\"]",
         "federation.initial_points=5",
@@ -97,7 +97,7 @@ const SITE_TURNS: Case = Case {
         "seed=3",
     ],
     masks: 0,
-    asked: &["asked with the file", "asked alone", "asked with the file"],
+    asked: &["asked with the file", "asked alone"],
     never: Some("asked with a model of its own"),
 };
 /// The same where values speak against the file from the first question on, or nothing for it: it
@@ -162,7 +162,7 @@ pub fn run(report: &mut Report) {
     report.step("device on the wire, one server, a budget", || {
         federation(&BUDGET, 0)
     });
-    for (name, case) in [("alone", &SITE_ALONE), ("alone and with it", &SITE_TURNS)] {
+    for (name, case) in [("alone", &SITE_ALONE), ("that puts its file away", &SITE_TURNS_AWAY)] {
         report.step(&format!("device on the wire, a site {name}"), || {
             federation(case, 0)
         });
