@@ -162,7 +162,10 @@ pub fn run(report: &mut Report) {
     report.step("device on the wire, one server, a budget", || {
         federation(&BUDGET, 0)
     });
-    for (name, case) in [("alone", &SITE_ALONE), ("that puts its file away", &SITE_TURNS_AWAY)] {
+    for (name, case) in [
+        ("alone", &SITE_ALONE),
+        ("that puts its file away", &SITE_TURNS_AWAY),
+    ] {
         report.step(&format!("device on the wire, a site {name}"), || {
             federation(case, 0)
         });
