@@ -445,6 +445,29 @@ fn few_contributors_that_are_copies_have_much_in_common_and_are_no_large_sample(
     }
 }
 
+/// A bowl in the plane, and the two releases of a campaign: with the larger own part alone B of the
+/// first of these files is −0.06.
+#[test]
+fn few_contributors_that_are_copies_are_read_in_the_plane() {
+    let mut stream = Stream::from_seed(12);
+    let points: Vec<f64> = (0..600).map(|_| stream.unit()).collect();
+    let world = Publication::new(points, 2, 50, parameters(5, 10));
+    let function: Vec<f64> = world
+        .points
+        .chunks(2)
+        .map(|x| -(x[0] - 0.6).powi(2) - (x[1] - 0.35).powi(2))
+        .collect();
+    for run in 0..6 {
+        let logs: Vec<Vec<f64>> = (0..5)
+            .map(|_| observed(&function, 10, 0.0, &mut stream))
+            .collect();
+        let z = two_releases(200.0, 1e-5);
+        let published = world.publish(&logs, &z, RunSeed::new(29, run));
+        let (test, _) = world.replay(&published.released, &z);
+        assert!(test >= 3.0, "run {run}: B = {test}");
+    }
+}
+
 /// Of few agents the sample is small, and both releases have it. Counted as evidence in each of
 /// them it made B ≥ 3 of 28 of these 320 files of agents that have nothing in common.
 #[test]
