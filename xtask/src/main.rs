@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, real federations on loopback, the Python wheel, the web page in a browser, firmware in QEMU, digests everywhere, every reproduction with one or two runs |
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
+//! | `cargo xtask devices` | of `test` everything that an emulator runs, as it does beside the rest: firmware, the template, the device on the wire, digests |
 //! | `cargo xtask panics` | of that the operations and parties that cannot panic |
 //! | `cargo xtask template` | `templates/embassy-agent`: its federation is what `sordino export` writes; built for three targets, run in QEMU, also as a member of a federated prior |
 //! | `cargo xtask networked` | the device on the wire: firmware with Ethernet and TLS in QEMU as an agent of a federation over HTTPS |
@@ -39,7 +40,7 @@ mod web;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | firmware [--write] | panics | template | networked | digests [--write] | api [--write] | \
+const USAGE: &str = "usage: cargo xtask test | devices | firmware [--write] | panics | template | networked | digests [--write] | api [--write] | \
      habits | c [--write] | python | web | reproduce | bench [WORKLOAD …] [--python] | fleet [AGENTS_MAX] | \
      net-bench [AGENTS] | \
      fuzz [TARGET …] [--seconds N] [--seed N]";
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     let mut report = process::Report::default();
     match (words.as_slice(), write) {
         (["test"], false) => suite::run(&mut report),
+        (["devices"], false) => suite::devices(&mut report),
         (["firmware"], _) => {
             firmware::run(&mut report, write);
             panic_free::run(&mut report);

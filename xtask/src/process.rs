@@ -1,13 +1,18 @@
 //! Running commands and saying at the end what ran.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-/// No step may take longer: a hung emulator must not hang CI.
-const LIMIT: Duration = Duration::from_secs(3600);
+/// No command may take longer: a hung emulator must not hang CI.
+const LIMIT: Duration = Duration::from_secs(1800);
+/// The environment's name of a whole run's end, in seconds after 1970: what is not over by then is
+/// stopped, and what was to follow is not begun. `.ci/run` sets it, because who is stopped from
+/// outside prints no table.
+const END: &str = "SORDINO_XTASK_END";
 
 struct Row {
     name: String,
@@ -23,6 +28,9 @@ struct Row {
 pub struct Report(Vec<Row>);
 
 impl Report {
+    /// How a line of the table begins whose step failed.
+    const FAILED: &str = "FAILED ";
+
     /// Runs one step and records it. `Ok` holds a note for the table, `Err` what went wrong.
     pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<String, String>) {
         println!("\n== {name}");
@@ -48,7 +56,11 @@ impl Report {
     pub fn finish(self) -> ExitCode {
         println!("\n{:<6} {:>7} {:>7}  step", "", "seconds", "of CPU");
         for row in &self.0 {
-            let mark = if row.passed { "ok" } else { "FAILED" };
+            let mark = if row.passed {
+                "ok"
+            } else {
+                Self::FAILED.trim_end()
+            };
             let note = if row.note.is_empty() {
                 String::new()
             } else {
@@ -157,65 +169,149 @@ pub fn run(command: &mut Command) -> Result<String, String> {
     result.map(|()| output)
 }
 
-/// As [`run`], for a command that is over after this time, together with everything that it has
-/// started: of a command that cargo started, cargo alone would be stopped otherwise, and what loops
-/// would loop on. The clock is another process, `timeout`, so the limit holds although this one is
-/// killed.
+/// As [`run`], for a command that is stopped after this time, with everything that it has started.
 ///
 /// **Errors**: as [`run`]; the time, if it was not over by then.
-pub fn run_within(limit: Duration, command: &Command) -> Result<String, String> {
-    let mut bounded = Command::new("timeout");
-    // A group of processes of its own, and a signal that none of them can ignore.
-    bounded.args(["--signal=KILL", &limit.as_secs_f64().to_string()]);
-    bounded.arg(command.get_program()).args(command.get_args());
-    for (key, value) in command.get_envs() {
-        match value {
-            Some(value) => bounded.env(key, value),
-            None => bounded.env_remove(key),
-        };
-    }
-    if let Some(folder) = command.get_current_dir() {
-        bounded.current_dir(folder);
-    }
-    let start = Instant::now();
-    run(&mut bounded).map_err(|error| match start.elapsed() {
-        took if took < limit => error,
-        _ => format!(
-            "{}: not over within {} s; stopped, with all that it had started",
-            describe(command),
-            limit.as_secs()
-        ),
-    })
+pub fn run_within(limit: Duration, command: &mut Command) -> Result<String, String> {
+    let (output, result) = keeping(limit, command, true);
+    result.map(|()| output)
 }
 
 /// As [`run`], without showing an output that nobody reads.
 ///
 /// **Errors**: as [`run`].
 pub fn run_quietly(command: &mut Command) -> Result<String, String> {
-    println!("$ {}", describe(command));
-    let line = describe(command);
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let output = output.map_err(|error| format!("{line}: cannot start: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        Ok(said)
-    } else {
-        Err(format!("{line}: {}", output.status))
-    }
+    run_unseen(command.stderr(Stdio::null()))
+}
+
+/// As [`run`], with what it writes to standard error alone.
+///
+/// **Errors**: as [`run`].
+pub fn run_unseen(command: &mut Command) -> Result<String, String> {
+    let (output, result) = keeping(LIMIT, command, false);
+    result.map(|()| output)
 }
 
 /// As [`run`], with the output also of a command that failed.
 pub fn run_keeping(command: &mut Command) -> (String, Result<(), String>) {
+    keeping(LIMIT, command, true)
+}
+
+fn keeping(limit: Duration, command: &mut Command, shown: bool) -> (String, Result<(), String>) {
     let line = describe(command);
     println!("$ {line}");
-    match watch(command) {
+    match watch(limit, command, shown) {
         Ok((output, status)) if status.success() => (output, Ok(())),
         Ok((output, status)) => (output, Err(format!("{line}: {status}"))),
         Err(error) => (String::new(), Err(format!("{line}: {error}"))),
     }
 }
 
-fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
+/// How long a command may take that begins at a time, counted from 1970, if a whole run has an end.
+fn left(end: Option<&OsStr>, now: Duration) -> Result<Duration, String> {
+    let Some(end) = end else {
+        return Ok(Duration::MAX);
+    };
+    let number = end.to_str().and_then(|end| end.parse().ok());
+    let end = number.ok_or_else(|| format!("{END}: {end:?} is no number of seconds"))?;
+    match Duration::from_secs(end).checked_sub(now) {
+        Some(left) if !left.is_zero() => Ok(left),
+        _ => Err(format!(
+            "not begun: the time of the whole run is over ({END})"
+        )),
+    }
+}
+
+/// Stops a command and all that it has started: of `cargo test`, cargo alone would be stopped
+/// otherwise, and what loops would loop on.
+fn stop(child: &mut Child) {
+    let all = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output();
+    let all = all.map_or(String::new(), |all| {
+        String::from_utf8_lossy(&all.stdout).into_owned()
+    });
+    let pairs: Vec<(&str, &str)> = all
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '))
+        .map(|(process, parent)| (process, parent.trim()))
+        .collect();
+    let first = child.id().to_string();
+    let mut found = vec![first.as_str()];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        let children = pairs.iter().filter(|(_, of)| *of == parent);
+        found.extend(children.map(|(process, _)| *process));
+        next += 1;
+    }
+    let _ = Command::new("kill").arg("-KILL").args(&found).status();
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Another command of this program that runs beside this one, with its output in a file until it
+/// has ended.
+pub struct Beside {
+    name: &'static str,
+    child: Child,
+    output: PathBuf,
+}
+
+impl Beside {
+    /// Starts `cargo xtask NAME`.
+    ///
+    /// **Errors**: it cannot be started, or its file not be written.
+    pub fn start(name: &'static str) -> Result<Self, String> {
+        let output = target_folder().join(format!("xtask-{name}.txt"));
+        let file = std::fs::File::create(&output);
+        let file = file.map_err(|error| format!("{}: {error}", output.display()))?;
+        let both = file.try_clone().and_then(|other| {
+            let program = std::env::current_exe()?;
+            Command::new(program)
+                .arg(name)
+                .stdin(Stdio::null())
+                .stdout(other)
+                .stderr(file)
+                .spawn()
+        });
+        let child = both.map_err(|error| format!("cargo xtask {name}: {error}"))?;
+        Ok(Self {
+            name,
+            child,
+            output,
+        })
+    }
+
+    /// Waits for its end and prints its output; what its table says of the steps that failed, or how
+    /// many there were.
+    ///
+    /// **Errors**: as those of [`run`]; one step failed.
+    pub fn ended(mut self) -> Result<String, String> {
+        // Each of its commands has a limit, so it ends by itself.
+        let status = self.child.wait();
+        let said = std::fs::read(&self.output).map_or(String::new(), |bytes| {
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        println!("$ cargo xtask {}\n{said}", self.name);
+        let last = said.lines().last().unwrap_or_default();
+        match status {
+            Ok(status) if status.success() => Ok(last.to_owned()),
+            Ok(status) => {
+                let failed = said.lines().filter(|line| line.starts_with(Report::FAILED));
+                let rows: Vec<&str> = failed.collect();
+                Err(format!("{last}; {status}; {}", rows.join("; ")))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn watch(
+    limit: Duration,
+    command: &mut Command,
+    shown: bool,
+) -> Result<(String, ExitStatus), String> {
+    let end = std::env::var_os(END);
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let limit = limit.min(left(end.as_deref(), since)?);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -230,8 +326,10 @@ fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
             .map_while(Result::ok)
         {
             let text = String::from_utf8_lossy(&bytes);
-            // A closed terminal is no reason to stop the run.
-            let _ = writeln!(std::io::stdout(), "{text}");
+            if shown {
+                // A closed terminal is no reason to stop the run.
+                let _ = writeln!(std::io::stdout(), "{text}");
+            }
             all.push_str(&text);
             all.push('\n');
         }
@@ -241,11 +339,13 @@ fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if start.elapsed() < LIMIT => thread::sleep(Duration::from_millis(20)),
+            Ok(None) if start.elapsed() < limit => thread::sleep(Duration::from_millis(20)),
             Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("stopped after {} s", LIMIT.as_secs()));
+                stop(&mut child);
+                return Err(format!(
+                    "not over within {} s; stopped, with all that it had started",
+                    limit.as_secs()
+                ));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -411,7 +511,7 @@ mod tests {
         let start = Instant::now();
         let file = std::env::temp_dir().join(format!("sordino-xtask-{}", std::process::id()));
         let script = format!("sleep 600 & echo $! > {}; wait", file.display());
-        let error = run_within(Duration::from_secs(1), &shell(&script)).unwrap_err();
+        let error = run_within(Duration::from_secs(1), &mut shell(&script)).unwrap_err();
         assert!(
             error.contains("not over within 1 s") && error.contains("sleep 600"),
             "{error}"
@@ -431,11 +531,21 @@ mod tests {
         std::fs::remove_file(file).unwrap();
         // In time, it is as without a limit.
         assert_eq!(
-            run_within(Duration::from_secs(60), &shell("echo done")).unwrap(),
+            run_within(Duration::from_secs(60), &mut shell("echo done")).unwrap(),
             "done\n"
         );
-        let error = run_within(Duration::from_secs(60), &shell("exit 3")).unwrap_err();
+        let error = run_within(Duration::from_secs(60), &mut shell("exit 3")).unwrap_err();
         assert!(error.contains("exit status: 3"), "{error}");
+    }
+
+    #[test]
+    fn a_run_that_has_an_end_begins_nothing_after_it() {
+        let at = |end: &str, now| left(Some(OsStr::new(end)), Duration::from_secs(now));
+        assert_eq!(left(None, Duration::MAX), Ok(Duration::MAX));
+        assert_eq!(at("70", 60), Ok(Duration::from_secs(10)));
+        assert!(at("70", 70).is_err_and(|error| error.contains("not begun")));
+        assert!(at("70", 71).is_err());
+        assert!(at("soon", 0).is_err_and(|error| error.contains("soon")));
     }
 
     #[test]

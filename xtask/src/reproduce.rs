@@ -2,6 +2,7 @@
 //! one or two runs, whose bands say nothing, and in `cargo xtask reproduce` at full size, whose
 //! bands must hold.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -92,28 +93,22 @@ fn without_data(catalogue: &str) -> Vec<String> {
 /// What an experiment printed that came to its end, whether or not its bands hold; both end with
 /// code 1, but only the one that came to its end says how many bands do not hold.
 fn ended(binary: &Path, name: &str, options: &[&str]) -> Result<String, String> {
-    println!("$ sordino reproduce {name} {}", options.join(" "));
+    let path = process::target_folder().join("reproduce.txt");
+    let file = File::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut command = Command::new(binary);
     command
         .args(["reproduce", name])
         .args(options)
         .args(["--log", "json"])
-        .stdin(std::process::Stdio::null());
-    let output = command
-        .output()
-        .map_err(|error| format!("{}: {error}", binary.display()))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let told = String::from_utf8_lossy(&output.stderr);
-    println!("{said}");
+        .stderr(file);
+    let (said, result) = process::run_keeping(&mut command);
+    let told = process::text(&path)?;
     let last = told.lines().last().unwrap_or_default();
-    let came_to_its_end =
-        output.status.success() || (output.status.code() == Some(1) && last.contains(NOT_ALL));
-    match count(&said) {
-        (1.., _) if came_to_its_end => Ok(said.into_owned()),
-        _ => Err(format!(
-            "sordino reproduce {name}: {}: {last}",
-            output.status
-        )),
+    let came_to_its_end = result.is_ok() || last.contains(NOT_ALL);
+    match (count(&said), result) {
+        ((1.., _), _) if came_to_its_end => Ok(said),
+        (_, Ok(())) => Err(format!("sordino reproduce {name}: a table without bands")),
+        (_, Err(error)) => Err(format!("sordino reproduce {name}: {error}: {last}")),
     }
 }
 

@@ -125,24 +125,17 @@ fn digest_at(
         .split(' ')
         .chain(way.split(' '))
         .chain(["--format", "json", "--out"]);
-    let output = Command::new(binary)
+    let mut command = Command::new(binary);
+    command
         .arg("run")
         .args(words)
         .arg(&out)
         .current_dir(process::root())
-        .envs(width.map(|width| ("SORDINO_WIDTH", width)))
-        .stdin(std::process::Stdio::null())
-        .output()
-        .map_err(|error| format!("{}: {error}", binary.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    match first_digest(&text) {
-        Some(digest) if output.status.success() => Ok(digest.to_owned()),
-        _ => Err(format!(
-            "sordino run {scenario} {way}: {}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        )),
-    }
+        .envs(width.map(|width| ("SORDINO_WIDTH", width)));
+    let said = process::run_unseen(&mut command)?;
+    first_digest(&said)
+        .map(str::to_owned)
+        .ok_or_else(|| format!("sordino run {scenario} {way}: no digest"))
 }
 
 /// The execution's digest precedes those of its methods.

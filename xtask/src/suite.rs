@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::process::{
-    self, Report, cargo, count_failed, count_tests, failed_tests, has_passed, told,
+    self, Beside, Report, cargo, count_failed, count_tests, failed_tests, has_passed, told,
 };
 use crate::{
     c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template,
@@ -34,7 +34,7 @@ const PACKAGES: [&str; 16] = [
 /// The longest that the doctests of one step take, with building them: minutes on a machine that is
 /// busy with other things. An example that does not end has to fail, and a test harness has no
 /// limit of its own.
-const DOCTESTS: Duration = Duration::from_secs(1200);
+const DOCTESTS: Duration = Duration::from_secs(600);
 
 /// How many tests of one program run at a time, for cargo's harness.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
@@ -68,7 +68,7 @@ fn tests(report: &mut Report, name: &str, threads: usize, words: &[&str]) {
         })
     });
     report.step(&format!("{name}: doctests"), || {
-        process::run_within(DOCTESTS, &all("--doc")).map(|output| count_tests(&output))
+        process::run_within(DOCTESTS, &mut all("--doc")).map(|output| count_tests(&output))
     });
 }
 
@@ -250,16 +250,25 @@ fn steps(report: &mut Report, ready: impl FnOnce()) {
     report.step("developer tools", || {
         process::run(&mut cargo(&["test", "-p", "xtask"])).map(|output| count_tests(&output))
     });
+    // Emulators compute on one processor. In a process of its own each half has its own output and
+    // its own table.
+    let devices = Beside::start("devices");
     c::run(report, false);
     python::run(report);
     web::run(report);
+    simulator::run(report, false);
+    reproduce::short(report);
+    report.step("devices", || devices?.ended());
+}
+
+/// `cargo xtask devices`: everything that runs on an emulator or on the wire to one, and the
+/// digests that are compared between this machine and those.
+pub fn devices(report: &mut Report) {
     let devices = firmware::run(report, false);
     panic_free::run(report);
     template::run(report);
     networked::run(report);
     digests::run(report, &devices, false);
-    simulator::run(report, false);
-    reproduce::short(report);
 }
 
 /// Folders with a lock file of their own. A crate that core takes on has to be in each of them.
