@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
 use sordino_core::federated::exchange::candidates_digest;
-use sordino_core::federated::prior::CampaignProtocol;
+use sordino_core::federated::prior::{CAMPAIGN_RULES, CampaignProtocol};
 use sordino_core::federated::shares::Trust;
 
 use crate::prior::context::{CANDIDATES, Context, ContextError};
@@ -199,6 +199,7 @@ impl Campaign {
         let encoding = context.encoding();
         let design = context.config().parameters().initial_points;
         let protocol = CampaignProtocol {
+            rules: CAMPAIGN_RULES,
             config: *context.config(),
             rounds: rehearsal
                 .as_ref()
@@ -244,6 +245,7 @@ impl Campaign {
     fn agreed(self, text: &str, agreed: &CampaignProtocol) -> Result<Self, SiteError> {
         let ours = &self.protocol;
         let differs = [
+            ("the version of the rules", ours.rules != agreed.rules),
             (
                 "the text",
                 self.text != text || ours.publication != agreed.publication,

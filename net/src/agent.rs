@@ -663,7 +663,10 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     fn answer(&mut self, header: Header) -> Result<Bytes, AgentEnd> {
         let mut upload = self.upload()?;
         if !upload.is_empty() && !self.given.contains(&header.round) {
-            if self.affords(header.round)? && self.counts(header.round)? {
+            if !self.affords(header.round)? {
+                upload.clear();
+                self.says_spent(header.round);
+            } else if self.counts(header.round)? {
                 // Counted before it leaves; a repeat of the same round is the same contribution.
                 self.given.push(header.round);
                 self.wrote(|| Step::Upload {
@@ -673,7 +676,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 self.store()?;
             } else {
                 upload.clear();
-                self.says_spent(header.round);
+                self.says_uncounted(header.round);
             }
         }
         let (numbers, behind) = self.hidden(header.round, &upload)?;

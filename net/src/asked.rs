@@ -12,13 +12,11 @@ use sordino_host::text::cut;
 
 use crate::admission::{self, Admitted, DELTA_SMALL, Inadmissible};
 use crate::invitation::Invitation;
-use crate::progress::spoken;
+use crate::progress::{RELATION, spoken};
 use crate::shares;
 use crate::terms::Terms;
 
 /// The relation that ε compares by, in words.
-const RELATION: &str = "zero-out: an agent's contributions are used, or count as nothing";
-
 /// Words of the server's are shown up to this many characters.
 const SHOWN: usize = 200;
 
@@ -125,10 +123,15 @@ fn by_default(protocol: &Protocol, most: u32) -> Option<u32> {
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "you would be agent {} of {}", self.agent, self.agents)?;
+        let first = self.first_evaluations;
+        let made = match self.evaluations_default {
+            Some(_) => format!("{first} evaluations"),
+            None => format!("all evaluations so far, of {first} before the first"),
+        };
         writeln!(
             f,
-            "you give    one vector to each of {} releases, made of the values of {} evaluations, which stay with you",
-            self.releases, self.first_evaluations
+            "you give    one vector to each of {} releases, made of the values of {made}, which stay with you",
+            self.releases
         )?;
         write!(
             f,

@@ -27,6 +27,8 @@ pub struct Data {
     pub name: Option<String>,
     /// Folder of the counts, the same for all federations of a site; not the agent's own.
     pub place: PathBuf,
+    /// Whose data they are where they have no name: all that is begun in this folder.
+    pub here: PathBuf,
 }
 
 /// Why the count cannot be used.
@@ -80,8 +82,13 @@ impl Data {
             (None, Some(begun)) => begun,
             (asked, _) => asked.clone(),
         };
+        // The name decides where it is counted, and the agent may know it from before.
+        let place = match &name {
+            Some(_) => self.place.clone(),
+            None => of_folder(&self.place, &self.here),
+        };
         Ok(Contributions::open(
-            &self.place,
+            &place,
             name.as_deref(),
             &invitation.terms.to_string(),
             invitation.slot,

@@ -18,6 +18,7 @@
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
@@ -91,6 +92,20 @@ pub enum FolderError {
     Busy {
         /// Path of the folder.
         path: PathBuf,
+    },
+    /// It belongs to another user.
+    #[error(
+        "{}: belongs to user {owner}, and this is user {us}, whose files its server could not read: run it as that user, \
+         sudo -u '#{owner}' sordino …",
+        path.display()
+    )]
+    Foreign {
+        /// Path of the folder.
+        path: PathBuf,
+        /// Number of the user that it belongs to.
+        owner: u32,
+        /// Number of the user that runs this.
+        us: u32,
     },
     /// An agent showed that it is an older copy.
     #[error("{}: stopped for good: {why}", path.display())]
@@ -193,6 +208,26 @@ pub struct Folder {
     pub keys: Keys,
     /// The terms of the federation.
     pub terms: Terms,
+}
+
+/// Refuses a folder of another user's: what is written into it would be files that its server
+/// cannot read.
+///
+/// **Errors**: [`FolderError::Foreign`]; [`FileError`].
+pub fn is_ours(path: &Path) -> Result<(), FolderError> {
+    let found = path.metadata().map_err(|error| FileError::Io {
+        path: path.to_owned(),
+        error,
+    })?;
+    let us = rustix::process::geteuid().as_raw();
+    if found.uid() == us {
+        return Ok(());
+    }
+    Err(FolderError::Foreign {
+        path: path.to_owned(),
+        owner: found.uid(),
+        us,
+    })
 }
 
 /// The lock of a folder, from which what a death left behind is removed.

@@ -169,11 +169,15 @@ fn settled(joining: &Joining) -> Result<(), DataError> {
 
 /// The count of the agent's data, if it has one.
 fn counted(joining: &Joining) -> Result<Option<Contributions>, DataError> {
-    joining
-        .data
-        .as_ref()
-        .map(|data| data.open(&joining.folder, &joining.invitation))
-        .transpose()
+    let Some(data) = &joining.data else {
+        return Ok(None);
+    };
+    let mut count = data.open(&joining.folder, &joining.invitation)?;
+    // It is not in yet, and another folder with the same invitation may be.
+    if !joining.folder.join(AGENT).exists() {
+        count.only_add();
+    }
+    Ok(Some(count))
 }
 
 /// Refuses what nobody should agree to, and tells in one sentence what is agreed to. What it may

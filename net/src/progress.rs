@@ -23,6 +23,9 @@ use crate::enrolment::Enrolment;
 use crate::identity::IdentityError;
 use crate::rounds::Status;
 
+/// What ε compares: the relation of everything that agents give to a federation.
+pub const RELATION: &str = "zero-out: an agent's contributions are used, or count as nothing";
+
 /// Within a round, a person is told changes this often.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
 
@@ -31,8 +34,12 @@ const TOLD_AGAIN: Duration = Duration::from_secs(10);
 pub struct Books {
     /// ε of all charges so far, at the ledger's δ; infinite if it has no bound there.
     pub epsilon: f64,
+    /// The same between any two things that an agent may have sent, where that is known.
+    pub replace_epsilon: Option<f64>,
     /// The most ε, if there is a budget.
     pub epsilon_max: Option<f64>,
+    /// The δ at which all of them are counted.
+    pub delta: f64,
     /// Charges so far.
     pub charges: usize,
     /// How long it took to make state, charge and frame of the last round durable.
@@ -52,11 +59,15 @@ impl Spent {
         } else {
             ledger.spent().map_or(f64::INFINITY, |spent| spent.epsilon)
         };
+        let replace_epsilon = ledger.between().unwrap_or(Some(f64::INFINITY));
         let epsilon_max = ledger.terms().epsilon_max;
+        let delta = ledger.terms().delta;
         let charges = ledger.len();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Books {
             epsilon,
+            replace_epsilon,
             epsilon_max,
+            delta,
             charges,
             commit,
         };
@@ -85,31 +96,32 @@ pub fn told_of_release(release: u32, protocol: &Protocol, answers: u32, books: &
     let agents = protocol.agents();
     event(
         "release",
-        &of_release(
-            (release, protocol.epochs()),
-            (answers, agents),
-            books.epsilon,
-        ),
+        &of_release((release, protocol.epochs()), (answers, agents), books),
         [
             ("release", release.into()),
-            ("answered", answers.into()),
+            ("contributed", answers.into()),
             ("agents", agents.into()),
             ("epsilon_spent", books.epsilon.into()),
+            ("replace_epsilon_spent", books.replace_epsilon.into()),
+            ("delta", books.delta.into()),
+            ("relation", RELATION.into()),
         ],
     );
 }
 
-fn of_release((release, of): (u32, u32), (answers, agents): (u32, u32), epsilon: f64) -> String {
-    let spent = significant_up(epsilon, 3);
+fn of_release((release, of): (u32, u32), (answers, agents): (u32, u32), books: &Books) -> String {
+    let spent = significant_up(books.epsilon, 3);
+    let delta = books.delta;
     let made = format!(
-        "release {release} of {of} is made of the answers of {answers} of {agents} agents; ε {spent} is spent"
+        "release {release} of {of} is made of the contributions of {answers} of {agents} agents; ε {spent} is spent, at δ = {delta}"
     );
     if 2 * u64::from(answers) >= u64::from(agents) {
         return made;
     }
     format!(
-        "{made}; warning: so few answers make a file of little but noise, and cost as much as all: a longer --deadline gives agents \
-         time for their evaluations, and --min-agents holds a release until so many have answered"
+        "{made}; warning: so few make a file of little but noise, and cost as much as all: a longer --deadline gives agents \
+         time for their evaluations, and --min-agents holds a release until so many have contributed; an agent whose own limit \
+         admits no more answers without contributing"
     )
 }
 
@@ -158,7 +170,10 @@ struct Told<'a> {
     enrolled: usize,
     closes_in_seconds: f64,
     epsilon_spent: f64,
+    replace_epsilon_spent: Option<f64>,
     epsilon_max: Option<f64>,
+    delta: f64,
+    relation: &'a str,
     charges: usize,
 }
 
@@ -203,8 +218,13 @@ pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: 
     };
     // People count from 1.
     let round = round + 1;
+    let next = if status.awaits_helper {
+        "its helper's answer is awaited".to_owned()
+    } else {
+        format!("closes in {closes}")
+    };
     format!(
-        "round {round}/{rounds}: {answered} of {agents} answered{joined}, closes in {closes}, ε {epsilon}{of}"
+        "round {round}/{rounds}: {answered} of {agents} answered{joined}, {next}, ε {epsilon}{of}"
     )
 }
 
@@ -259,7 +279,7 @@ pub async fn tell(
         let enrolled = enrolment.count();
         if std::mem::replace(&mut held, now.held) < now.held {
             note(&format!(
-                "round {} is held: {} of at least {} agents have answered; nothing is released or charged, and the round stays open for \
+                "round {} is held: {} of at least {} agents have contributed; nothing is released or charged, and the round stays open for \
                  another deadline",
                 now.round + 1,
                 now.present,
@@ -304,7 +324,10 @@ fn tell_once(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled:
         enrolled,
         closes_in_seconds: status.closes_in_ms as f64 / 1e3,
         epsilon_spent: books.epsilon,
+        replace_epsilon_spent: books.replace_epsilon,
         epsilon_max: books.epsilon_max,
+        delta: books.delta,
+        relation: RELATION,
         charges: books.charges,
     };
     match serde_json::to_string(&told) {
@@ -390,14 +413,18 @@ mod tests {
     /// A campaign of which no site was in time spent all its ε and said "done".
     #[test]
     fn a_release_says_of_how_many_answers_it_is_made() {
-        let made = of_release((1, 2), (3, 5), 0.6842);
+        let books = Books {
+            epsilon: 0.6842,
+            delta: 1e-5,
+            ..Books::default()
+        };
         assert_eq!(
-            made,
-            "release 1 of 2 is made of the answers of 3 of 5 agents; ε 0.685 is spent"
+            of_release((1, 2), (3, 5), &books),
+            "release 1 of 2 is made of the contributions of 3 of 5 agents; ε 0.685 is spent, at δ = 0.00001"
         );
-        let of_none = of_release((2, 2), (0, 3), 1.0);
+        let of_none = of_release((2, 2), (0, 3), &books);
         assert!(
-            of_none.contains("0 of 3 agents") && of_none.contains("warning: so few answers"),
+            of_none.contains("0 of 3 agents") && of_none.contains("warning: so few make a file"),
             "{of_none}"
         );
     }

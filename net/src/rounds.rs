@@ -90,6 +90,8 @@ pub struct Rounds {
     needed: u32,
     /// Agents that have answered the open round: without those that nobody waits for.
     present: u32,
+    /// Those of them that had something to give.
+    contributed: u32,
     status: watch::Sender<Status>,
 }
 
@@ -122,6 +124,7 @@ impl Rounds {
             was_over: false,
             needed: 0,
             present: 0,
+            contributed: 0,
             status: watch::Sender::new(Status {
                 is_waiting: true,
                 ..Status::default()
@@ -216,9 +219,9 @@ impl Rounds {
             may_close_early: early,
         };
         self.exchange.begin(round, attempt, chain, period);
-        (self.is_waiting, self.present) = (false, 0);
+        (self.is_waiting, self.present, self.contributed) = (false, 0, 0);
         // All at once: nobody sees a round that is open and is not this one.
-        self.tell_with(|status| status.is_waiting = false);
+        self.tell_with(|status| (status.is_waiting, status.awaits_helper) = (false, false));
         std::mem::take(&mut self.parked)
             .into_values()
             .try_for_each(|parked| self.ask(parked))
@@ -264,13 +267,13 @@ impl Rounds {
     }
 
     /// Whether the round stays open although its deadline has passed: fewer agents than it needs
-    /// have answered.
+    /// have contributed.
     fn holds(&mut self, length_ms: u64) -> bool {
-        if self.present >= self.needed {
+        if self.contributed >= self.needed {
             return false;
         }
         let now = self.now();
-        let present = self.present;
+        let present = self.contributed;
         let needed = self.needed;
         self.status.send_modify(|status| {
             (status.held, status.present, status.needed) = (status.held + 1, present, needed)
@@ -285,10 +288,10 @@ impl Rounds {
     fn due(&self) -> Due {
         let now = self.now();
         match self.exchange.due(now) {
-            Due::CloseEarly if self.present < self.needed && now < self.deadline => {
+            Due::CloseEarly if self.contributed < self.needed && now < self.deadline => {
                 Due::At(self.deadline)
             }
-            Due::CloseEarly if self.present < self.needed => Due::Close,
+            Due::CloseEarly if self.contributed < self.needed => Due::Close,
             due => due,
         }
     }
@@ -349,6 +352,11 @@ impl Rounds {
                 return stop;
             }
         }
+    }
+
+    /// Tells that the round is closed and waits for the answer of the server's helper.
+    pub fn awaits_helper(&mut self) {
+        self.tell_with(|status| status.awaits_helper = true);
     }
 
     /// Goes on answering while something else is awaited after a round: who uploads is told that
@@ -534,6 +542,10 @@ impl Rounds {
             Ok(()) => {
                 self.exchange.took(who);
                 self.present += 1;
+                // An answer without numbers is an answer, and nothing in a release.
+                if header.len > 0 || !share.is_empty() {
+                    self.contributed += 1;
+                }
                 Given::Reply(Reply::Taken)
             }
             Err(reason) => Given::Refused(reason),

@@ -43,7 +43,7 @@ use tokio::time::Instant;
 use crate::admin;
 use crate::admission::{self, Inadmissible};
 use crate::door::{self, Counts, Door, Limits, Offered};
-use crate::enrolment::{self, Enrolment};
+use crate::enrolment::Enrolment;
 use crate::folder::{Folder, FolderError, Found, LEDGER, Open};
 use crate::keys;
 use crate::party::{Number, Served, dispatch};
@@ -360,7 +360,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
             length_ms,
             announced.may_close_early,
         )?;
-        rounds.excuse(enrolment::revoked(folder.path())?);
+        around::excuse(rounds, folder.path());
         // A round that the budget skips has no release to hold.
         rounds.need(if open { serving.begin.answers() } else { 0 });
         let opening = Opening { round, length_ms };
@@ -451,6 +451,7 @@ async fn shared<T: Number, P: Served<T>>(
         // Stored before the helper hears of it: it answers no other set.
         leader.asks(collection)?;
     }
+    rounds.awaits_helper();
     let answer = leader.answer(around.enrolment);
     let answer = rounds.meanwhile(answer).await??;
     let mut opened = Wiped::from(vec![0; leader.numbers()]);

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::exchange::Agreement;
 use sordino_experiment::text::{chain, significant_up};
@@ -20,9 +21,9 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::enrolment::{self, Enrolment};
-use crate::folder::{self, LEDGER};
+use crate::folder::{self, Folder, LEDGER};
 use crate::identity::is_locked;
-use crate::progress::{Books, Spent, fetched_since, note, spoken};
+use crate::progress::{Books, RELATION, Spent, fetched_since, note, spoken};
 use crate::rounds::Status;
 
 /// The file in a server's folder.
@@ -59,12 +60,18 @@ pub struct Standing {
     /// before do not count among those that have answered.
     #[serde(default)]
     pub was_over: bool,
+    /// The round is closed, and waits for the answer of the server's helper.
+    #[serde(default)]
+    pub awaits_helper: bool,
     /// Slots that have joined.
     pub joined: BTreeSet<u32>,
     /// Slots that were shut out.
     pub revoked: BTreeSet<u32>,
-    /// ε of all releases so far at δ.
+    /// ε of all releases so far at δ, which compares what an agent sent with nothing.
     pub epsilon_spent: f64,
+    /// The same between any two things that it may have sent, where that is known.
+    #[serde(default)]
+    pub replace_epsilon_spent: Option<f64>,
     /// The most ε of all releases.
     pub epsilon_max: Option<f64>,
     /// The δ at which both are counted.
@@ -117,9 +124,11 @@ impl Standing {
             agents: agreement.protocol.agents(),
             answered: status.answered,
             was_over: status.was_over,
+            awaits_helper: status.awaits_helper,
             joined: enrolment.slots(),
             revoked,
             epsilon_spent: books.epsilon,
+            replace_epsilon_spent: books.replace_epsilon,
             epsilon_max: books.epsilon_max,
             delta: agreement.announced.delta,
             charges: books.charges,
@@ -159,8 +168,21 @@ impl Standing {
         self.stopped = folder::why_stopped(folder)?;
         let ledger = folder.join(LEDGER);
         if !runs && ledger.metadata().is_ok_and(|found| found.len() > 0) {
-            let spent = Contents::counted(&ledger)?.spent;
+            // What `round.bin` plans is charged, whether its server came to the ledger or not.
+            let found = Folder::open(folder).ok();
+            let found = found.and_then(|folder| folder.found::<IgnoredAny>().ok().flatten());
+            let contents = match found.and_then(|found| found.open.planned) {
+                Some(planned) => Contents::read(&ledger, Some(&planned))?,
+                None => Contents::counted(&ledger)?,
+            };
+            let events: Vec<_> = contents.events().copied().collect();
+            let between = contents.between(&events)?;
+            let spent = contents.spent;
             self.epsilon_spent = self.epsilon_spent.max(spent.epsilon);
+            self.replace_epsilon_spent = match (self.replace_epsilon_spent, between) {
+                (Some(written), Some(counted)) => Some(written.max(counted)),
+                (written, counted) => written.or(counted),
+            };
             self.charges = self.charges.max(spent.charges as usize);
         }
         self.runs = Some(runs);
@@ -379,6 +401,11 @@ impl fmt::Display for Standing {
                 "round     all {rounds} are over; {answered} of {agents} have fetched the last release {}",
                 fetched_since(self.was_over)
             )?,
+            () if self.awaits_helper => writeln!(
+                f,
+                "round     {} of {rounds}: {answered} of {agents} have answered, and it is closed; its helper's answer is awaited",
+                round.saturating_add(1)
+            )?,
             () => writeln!(
                 f,
                 "round     {} of {rounds}: {answered} of {agents} have answered, closes in {left}",
@@ -404,11 +431,16 @@ impl fmt::Display for Standing {
             .epsilon_max
             .map_or(String::new(), |most| format!(" of {most}"));
         let spent = significant_up(self.epsilon_spent, 3);
+        let between = self.replace_epsilon_spent.map_or(String::new(), |between| {
+            let between = significant_up(between, 3);
+            format!("; between two things that one may have given ε = {between}")
+        });
         writeln!(
             f,
             "spent     ε = {spent}{most} at δ = {}, in {} releases",
             self.delta, self.charges
         )?;
+        writeln!(f, "          {RELATION}{between}")?;
         match self.server() {
             Some(said) => writeln!(f, "server    {said}"),
             None => Ok(()),
@@ -430,9 +462,11 @@ mod tests {
             agents: 50,
             answered: 31,
             was_over: false,
+            awaits_helper: false,
             joined: (0..31).chain([40]).collect(),
             revoked: [45].into(),
             epsilon_spent: 0.7124,
+            replace_epsilon_spent: Some(1.4641),
             epsilon_max: Some(1.0),
             delta: 1e-5,
             charges: 1,
@@ -476,6 +510,17 @@ mod tests {
             ..dead
         };
         assert!(waited.to_string().contains("round     none is open\n"));
+        let closed = Standing {
+            runs: Some(true),
+            awaits_helper: true,
+            ..standing()
+        };
+        let said = closed.to_string();
+        assert!(
+            said.contains("and it is closed; its helper's answer is awaited")
+                && !said.contains("closes in"),
+            "{said}"
+        );
         let ahead = Standing {
             written_at: standing().written_at + 3600,
             ..standing()
@@ -525,7 +570,8 @@ mod tests {
             "joined    32 of 50: 0 to 30, 40",
             "missing   31 to 39, 41 to 44, 46 to 49",
             "shut out  45",
-            "spent     ε = 0.713 of 1 at δ = 0.00001, in 1 releases",
+            "spent     ε = 0.713 of 1 at δ = 0.00001, in 1 releases\n",
+            "  zero-out: an agent's contributions are used, or count as nothing; between two things that one may have given ε = 1.47\n",
         ] {
             assert!(said.contains(part), "{part}\n{said}");
         }

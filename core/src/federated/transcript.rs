@@ -199,8 +199,9 @@ mod tests {
     /// release.
     #[test]
     fn releases_without_rounds_between_them_are_steps_of_their_own() {
-        use crate::federated::prior::{CampaignProtocol, Config, Parameters};
+        use crate::federated::prior::{CAMPAIGN_RULES, CampaignProtocol, Config, Parameters};
         let protocol = Protocol::Campaign(CampaignProtocol {
+            rules: CAMPAIGN_RULES,
             config: Config::new(Parameters::own_units(50, 100, 10)).unwrap(),
             rounds: 3,
             noise_multipliers: [9.0, 9.0].into_iter().collect(),

@@ -45,7 +45,7 @@ use sordino_core::privacy::accountant::{
     Accountant, AccountantError, GaussianAccountant, RdpAccountant,
 };
 
-use super::counter::{digest, ledgers_of};
+use super::counter::{LEDGERS, digest, ledgers_of};
 use super::terms::{NAME_ADMISSIBLE, is_name};
 use super::{Contents, CounterPlace, LedgerError, looks};
 use crate::files::{
@@ -61,8 +61,6 @@ const BYTES_MAX: u64 = 16 << 20;
 const WAIT: Duration = Duration::from_secs(30);
 /// The folder of these counts, beside that of the second counts of ledgers.
 const CONTRIBUTIONS: &str = "contributions";
-/// The folder of the second counts of ledgers.
-const LEDGERS: &str = "ledgers";
 /// The folder of data without a name; no digest is it.
 const UNNAMED: &str = "unnamed";
 
@@ -231,6 +229,8 @@ pub struct Contributions {
     own: Option<Kept>,
     /// The number of this agreement, if nothing counted before it: then it may be withdrawn.
     first: Option<u32>,
+    /// Whether what was agreed to before stays agreed to.
+    only_adds: bool,
 }
 
 impl Contributions {
@@ -280,9 +280,16 @@ impl Contributions {
             slot,
             own: None,
             first: None,
+            only_adds: false,
         };
         made.own = made.read(&made.path())?;
         Ok(made)
+    }
+
+    /// Whoever agrees with this count agrees to no less than was agreed to before: another folder may
+    /// have come with the same invitation, and be at work.
+    pub fn only_add(&mut self) {
+        self.only_adds = true;
     }
 
     /// Name of the data set; nothing for data without one.
@@ -397,7 +404,9 @@ impl Contributions {
         let is_first =
             (!kept.is_over && kept.counted().0.is_empty()) || self.first == Some(kept.agreements);
         if !kept.is_over {
-            kept.agreed = kept.given_lots();
+            if !self.only_adds {
+                kept.agreed = kept.given_lots();
+            }
             kept.agreed.cover(&Lots::new(plan));
         }
         kept.agreements = kept.agreements.saturating_add(1);
@@ -582,6 +591,7 @@ pub fn given(counter: &CounterPlace, name: &str) -> Result<Option<String>, Contr
         slot: 0,
         own: None,
         first: None,
+        only_adds: false,
     };
     let Weighed {
         federations,

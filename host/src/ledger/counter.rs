@@ -30,6 +30,8 @@ use crate::files::{
 const BYTES_MAX: u64 = 1 << 20;
 /// Version of the format; a reader refuses every other.
 const VERSION: u16 = 1;
+/// The folder of second counts in a state folder.
+pub(super) const LEDGERS: &str = "ledgers";
 
 /// Where second counts are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +52,34 @@ impl CounterPlace {
         Ok(CounterPlace::Folder(
             state
                 .ok_or(LedgerError::NoStateFolder)?
-                .join("sordino/ledgers"),
+                .join("sordino")
+                .join(LEDGERS),
         ))
+    }
+
+    /// In this state folder, beside what its data gave to federations: its folder `ledgers`. A
+    /// folder that holds counts itself, as earlier programs had it, goes on as it is.
+    ///
+    /// **Errors**: [`LedgerError::Counter`] for a folder that cannot be read.
+    pub fn under(state: &Path) -> Result<Self, LedgerError> {
+        let failed = |error| LedgerError::counter(io_at(state)(error));
+        let entries = match fs::read_dir(state) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(CounterPlace::Folder(state.join(LEDGERS)));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            if Path::new(&name)
+                .extension()
+                .is_some_and(|end| end == "json")
+            {
+                return Ok(CounterPlace::Folder(state.to_owned()));
+            }
+        }
+        Ok(CounterPlace::Folder(state.join(LEDGERS)))
     }
 
     /// The counter of the ledger at `ledger` for `data`; both the counter and the data set are

@@ -220,33 +220,41 @@ impl Contents {
     ///
     /// **Errors**: [`LedgerError::Accountant`].
     pub fn between(&self, events: &[Event]) -> Result<Option<f64>, LedgerError> {
-        if self.terms.accounting != Accounting::Gaussian {
-            return Ok(None);
-        }
-        // Two contributions may be opposite, twice as far from each other as from nothing.
-        let mut accountant = GaussianAccountant::new();
-        for event in events {
-            match *event {
-                Event::Gaussian {
-                    noise_multiplier,
-                    relation: NeighboringRelation::ReplaceSpecial,
-                } => accountant.compose(
-                    &Event::Gaussian {
-                        noise_multiplier: 0.5 * noise_multiplier,
-                        relation: NeighboringRelation::ReplaceSpecial,
-                    },
-                    1,
-                )?,
-                _ => return Ok(None),
-            }
-        }
-        Ok(Some(accountant.epsilon(self.terms.delta)?.epsilon))
+        between(&self.terms, events)
     }
 
     /// All events in the order in which they were charged.
     pub fn events(&self) -> impl Iterator<Item = &Event> + Clone {
         self.entries.iter().flat_map(|entry| &entry.events)
     }
+}
+
+/// [`Contents::between`] of a ledger with these terms.
+fn between<'a>(
+    terms: &Terms,
+    events: impl IntoIterator<Item = &'a Event>,
+) -> Result<Option<f64>, LedgerError> {
+    if terms.accounting != Accounting::Gaussian {
+        return Ok(None);
+    }
+    // Two contributions may be opposite, twice as far from each other as from nothing.
+    let mut accountant = GaussianAccountant::new();
+    for event in events {
+        match *event {
+            Event::Gaussian {
+                noise_multiplier,
+                relation: NeighboringRelation::ReplaceSpecial,
+            } => accountant.compose(
+                &Event::Gaussian {
+                    noise_multiplier: 0.5 * noise_multiplier,
+                    relation: NeighboringRelation::ReplaceSpecial,
+                },
+                1,
+            )?,
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(accountant.epsilon(terms.delta)?.epsilon))
 }
 
 impl Ledger {
@@ -571,6 +579,17 @@ impl Ledger {
             delta,
             charges: self.entries.len() as u64,
         })
+    }
+
+    /// ε of all charges at the δ of the terms between any two things that a contributor may have
+    /// given, as [`Contents::between`] has it; 0 where nothing was charged.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`].
+    pub fn between(&self) -> Result<Option<f64>, LedgerError> {
+        between(
+            &self.terms,
+            self.entries.iter().flat_map(|entry| &entry.events),
+        )
     }
 
     /// What it is for; records and ε_max as its first line says.

@@ -109,6 +109,32 @@ fn rounds() -> Terms {
     }
 }
 
+/// The same `--counter` was two places: a server counted in the folder, and a site looked for
+/// ledgers in a folder of it.
+#[test]
+fn a_state_folder_has_the_counts_of_ledgers_in_a_folder_of_its_own() {
+    let desk = Desk::new("under");
+    let state = desk.folder.join("state");
+    let place = CounterPlace::Folder(state.join("ledgers"));
+    assert_eq!(CounterPlace::under(&state).unwrap(), place);
+    fs::create_dir_all(state.join("contributions")).unwrap();
+    assert_eq!(CounterPlace::under(&state).unwrap(), place);
+    // One that an earlier program counted in goes on: a new count would not see an older copy.
+    let options = Options {
+        counter: CounterPlace::Folder(state.clone()),
+        ..desk.options()
+    };
+    let mut ledger = Ledger::open_secret(&desk.path, &terms(), &options).unwrap();
+    ledger.charge(0, &[pure(0.5)]).unwrap();
+    drop(ledger);
+    assert_eq!(
+        CounterPlace::under(&state).unwrap(),
+        CounterPlace::Folder(state.clone())
+    );
+    fs::write(desk.folder.join("file"), "").unwrap();
+    assert!(CounterPlace::under(&desk.folder.join("file")).is_err());
+}
+
 #[test]
 fn charges_outlive_the_program_and_the_budget_holds() {
     let desk = Desk::new("outlive");

@@ -65,6 +65,11 @@ pub enum Awaited {
         /// The ε that it accepts.
         epsilon_max: f64,
     },
+    /// Nothing: the count of its data has no room for a contribution to this round.
+    Uncounted {
+        /// The round to which it contributes nothing.
+        round: u32,
+    },
     /// Nothing: the round was over when its contribution arrived.
     Late {
         /// The round that was over.
@@ -172,6 +177,12 @@ impl fmt::Display for Awaited {
                  goes on with what others share",
                 said(round)
             ),
+            Awaited::Uncounted { round } => write!(
+                f,
+                "the count of its data holds fewer contributions than it agreed to: to round {} it contributes nothing. Started \
+                 again, it agrees again",
+                said(round)
+            ),
             Awaited::Late { round } => write!(
                 f,
                 "round {} was over when its contribution arrived: unless it had arrived before, no release contains it; it is \
@@ -235,9 +246,13 @@ impl Awaited {
     /// Whether it is the same wait: times and reasons may differ.
     fn is_as(&self, other: &Awaited) -> bool {
         match (self, other) {
-            (Awaited::Begin { .. } | Awaited::Spent { .. } | Awaited::Late { .. }, _) => {
-                self == other
-            }
+            (
+                Awaited::Begin { .. }
+                | Awaited::Spent { .. }
+                | Awaited::Uncounted { .. }
+                | Awaited::Late { .. },
+                _,
+            ) => self == other,
             (
                 Awaited::Agents { round, joined, .. },
                 Awaited::Agents {

@@ -22,6 +22,13 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         }
     }
 
+    /// Tells that the count of its data holds no contribution to this round.
+    pub(super) fn says_uncounted(&mut self, round: u32) {
+        if let Some(teller) = &mut self.teller {
+            teller.say(Awaited::Uncounted { round });
+        }
+    }
+
     /// Remembers whether a contribution arrived when its round was over. A server that was started
     /// again says so of an attempt that is over, and takes the same contribution to the next one.
     pub(super) fn says_taken(&mut self, round: u32, reply: Reply) {

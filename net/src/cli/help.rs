@@ -36,7 +36,9 @@ pub struct HelpServe {
     /// say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
-    /// Folder of the ledger's second count [default: the user's state folder]
+    /// State folder of the ledger's second count, which is in its folder `ledgers`; that of `join`
+    /// on this machine, so that both tell of each other [default: $XDG_STATE_HOME/sordino, or
+    /// ~/.local/state/sordino]
     #[arg(long, value_name = "DIR")]
     counter: Option<PathBuf>,
     /// Time from a question to its answer: longer than an answer takes, so that the time of the
@@ -70,7 +72,7 @@ pub fn execute(arguments: &HelpServe) -> Result<ExitCode, CliError> {
         ));
     }
     let counter = match &arguments.counter {
-        Some(folder) => CounterPlace::Folder(folder.clone()),
+        Some(folder) => CounterPlace::under(folder).map_err(CliError::failure)?,
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
     let authority = arguments.ca.as_deref().map(common::authority).transpose()?;

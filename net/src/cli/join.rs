@@ -26,7 +26,7 @@ use super::signals::{Ends, Signals};
 use crate::agent::replay::AGENT;
 use crate::agent::{Best, Query};
 use crate::asked::Asked;
-use crate::data::{self, Data};
+use crate::data::Data;
 use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
 use crate::join::{Joining, WAIT_MAX, fetched, join, trusted};
@@ -243,19 +243,13 @@ fn data(arguments: &Join) -> Result<Data, CliError> {
             ))
         })?,
     };
-    let place = match &arguments.dataset {
-        Some(_) => place,
-        None => {
-            let here = std::env::current_dir();
-            let here = here.map_err(|error| {
-                CliError::failure(format!("the folder that this was started in: {error}"))
-            })?;
-            data::of_folder(&place, &here)
-        }
-    };
+    let here = std::env::current_dir().map_err(|error| {
+        CliError::failure(format!("the folder that this was started in: {error}"))
+    })?;
     Ok(Data {
         name: arguments.dataset.clone(),
         place,
+        here,
     })
 }
 

@@ -28,7 +28,7 @@ use crate::admin;
 use crate::admission;
 use crate::authority;
 use crate::enrolment::{self, Offer};
-use crate::folder::{Folder, LEDGER, PRIOR};
+use crate::folder::{Folder, LEDGER, PRIOR, is_ours};
 use crate::help::address::{HelperAddress, NoHelperAddress};
 use crate::identity::io_at;
 use crate::invitation::Invitation;
@@ -92,7 +92,7 @@ pub struct Serve {
     /// all have it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
     linger: Duration,
-    /// Begin when this many agents have joined, and hold a round that fewer have answered:
+    /// Begin when this many agents have joined, and hold a round to which fewer have contributed:
     /// everybody then sees whether so many have, which no ε covers; 0 begins at once [default: all
     /// must have joined, and no round is held]
     #[arg(long, value_name = "AGENTS")]
@@ -115,7 +115,9 @@ pub struct Serve {
     /// with the same name is refused
     #[arg(long, value_name = "NAME")]
     data_name: Option<String>,
-    /// Folder of the ledger's second count [default: the user's state folder]
+    /// State folder of the ledger's second count, which is in its folder `ledgers`; that of `join`
+    /// on this machine, so that both tell of each other [default: $XDG_STATE_HOME/sordino, or
+    /// ~/.local/state/sordino]
     #[arg(long, value_name = "DIR")]
     counter: Option<PathBuf>,
     /// Serve metrics in plain HTTP at this address; for addresses of this machine only
@@ -135,7 +137,7 @@ pub fn serve(arguments: &Serve) -> Result<ExitCode, CliError> {
     let signals = signals(&arguments.folder)?;
     let helper = helper(arguments)?;
     let counter = match &arguments.counter {
-        Some(folder) => CounterPlace::Folder(folder.clone()),
+        Some(folder) => CounterPlace::under(folder).map_err(CliError::failure)?,
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
     let (folder, mut welcome) = begin(arguments, &counter)?;
@@ -476,6 +478,7 @@ pub struct Invite {
 /// used, unless certificates say who agents are.
 pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
+    is_ours(folder.path()).map_err(CliError::failure)?;
     let agreement = &folder.terms.agreement;
     let count = agreement.protocol.agents();
     if arguments.agents.end > count {

@@ -10,7 +10,7 @@ use sordino_experiment::command_line::print;
 use sordino_host::signature::Fingerprint;
 
 use crate::enrolment;
-use crate::folder::Folder;
+use crate::folder::{Folder, is_ours};
 use crate::help::folder::HelpFolder;
 use crate::keys;
 
@@ -30,6 +30,9 @@ pub struct Rotate {
 /// Makes the next key the present one, of a server or of a helper.
 pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
     let is_helper = HelpFolder::is_one(&arguments.folder);
+    if arguments.folder.is_dir() {
+        is_ours(&arguments.folder).map_err(CliError::failure)?;
+    }
     match (is_helper, arguments.masks) {
         (true, true) => Err(CliError::failure(MASKS_STAY)),
         (false, true) => Err(CliError::input(
@@ -142,6 +145,7 @@ pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
     }
     let before: BTreeSet<u32> = enrolment::revoked(path).map_err(CliError::failure)?;
     if !before.contains(&agent) {
+        is_ours(path).map_err(CliError::failure)?;
         enrolment::revoke(path, agent).map_err(CliError::failure)?;
     }
     let told = match HelpFolder::is_one(path) {

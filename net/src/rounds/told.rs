@@ -113,6 +113,8 @@ pub struct Status {
     /// All rounds were over when this server started: agents that had the last frame before do not
     /// count among those that have answered.
     pub was_over: bool,
+    /// The round is closed, and waits for the answer of the server's helper.
+    pub awaits_helper: bool,
     /// Agents that have answered, without those that were shut out and that nobody waits for.
     pub answered: u32,
     /// Milliseconds until it closed, when this was told.
@@ -121,12 +123,12 @@ pub struct Status {
     pub told_at: Option<Instant>,
     /// Milliseconds since it was opened.
     pub open_for_ms: u64,
-    /// How often a deadline has passed, since the start, at which too few had answered for a
+    /// How often a deadline has passed, since the start, at which too few had contributed for a
     /// release.
     pub held: u64,
-    /// Agents that had answered at the last of them.
+    /// Agents that had contributed at the last of them.
     pub present: u32,
-    /// Answers that were needed.
+    /// Contributions that were needed.
     pub needed: u32,
     /// Questions that wait for the next frame.
     pub waiting: u32,

@@ -1,5 +1,6 @@
 //! What a server works with beside its machine: how it begins, what it publishes, how it ends.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -127,7 +128,7 @@ impl Around<'_> {
         }
         let early = folder.terms.agreement.announced.may_close_early;
         rounds.announce(round, attempt, frame, chain, linger, early)?;
-        rounds.excuse(enrolment::revoked(folder.path())?);
+        excuse(rounds, folder.path());
         rounds.need(0);
         // Whoever is there says that it has the last frame. If the terms said so, the end comes
         // when all have; else when it was to come, so that it does not tell that nobody was absent.
@@ -136,5 +137,17 @@ impl Around<'_> {
             Ok(stop) => Err(stop.into()),
             Err(_elapsed) => Ok(()),
         }
+    }
+}
+
+/// Does not wait for agents that were shut out. Who they are, the door goes by what it read last:
+/// a list that cannot be read now ends nothing.
+pub(super) fn excuse(rounds: &mut Rounds, folder: &Path) {
+    match enrolment::revoked(folder) {
+        Ok(slots) => rounds.excuse(slots),
+        Err(error) => progress::note(&format!(
+            "who is shut out cannot be read, and is as it was: {}",
+            chain(&error)
+        )),
     }
 }

@@ -112,7 +112,7 @@ fn a_release_below_the_public_minimum_is_held() {
         drop(runtime.block_on(leaves));
         heard(
             &federation,
-            "is held: 1 of at least 2 agents have answered; nothing is released or charged",
+            "is held: 1 of at least 2 agents have contributed; nothing is released or charged",
         );
         let before = frames(&federation);
         let said = federation.replay();

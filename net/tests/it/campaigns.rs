@@ -414,7 +414,7 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
         let said = federation.heard();
         assert!(
             said.contains(
-                "release 2 of 2 is made of the answers of 6 of 6 agents; ε 20.0 is spent"
+                "release 2 of 2 is made of the contributions of 6 of 6 agents; ε 20.0 is spent"
             ),
             "{said}"
         );

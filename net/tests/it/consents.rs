@@ -260,6 +260,7 @@ fn who_is_asked_agrees_to_what_it_is_told_and_to_no_more() {
             let data = Data {
                 name: Some("patients".into()),
                 place: COUNTS.get().unwrap().clone(),
+                here: place.0.clone(),
             };
             let owner = (None, Some(said));
             let offer = offered_of(&terms, &enrolment, place.0.join(name), owner, Some(data));

@@ -129,7 +129,7 @@ fn published(counts: &Place, data: &str) {
         delta: 1e-5,
     };
     let options = Options {
-        counter: CounterPlace::Folder(counts.0.join("ledgers")),
+        counter: CounterPlace::under(&counts.0).unwrap(),
         another: false,
         next: vec![event],
     };
@@ -291,6 +291,106 @@ fn federations_joined_without_a_name_are_added_up_too() {
     });
 }
 
+/// Waits until a site that was begun has agreed.
+fn agreed(log: &Path) {
+    let start = std::time::Instant::now();
+    while !std::fs::read_to_string(log).unwrap().contains(" agrees: ") {
+        assert!(start.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The name was kept and the place was not: a site that left out the name it had begun with counted
+/// in another folder, where nothing of its data was known.
+#[test]
+fn a_site_that_leaves_its_name_out_keeps_its_budget() {
+    bounded(|| {
+        let first = campaign("nameless-first", 2, &[]);
+        let second = campaign("nameless-second", 2, &[]);
+        let counts = Place::new("nameless-counts");
+        let server = first.serve();
+        let _other = second.serve();
+        let ours = first.invite();
+        let theirs = second.invite();
+        let sites = ours.iter().zip(["ward 7", "ward 8"]).map(|(own, name)| {
+            let arguments = site(&first, own, &counts, &["--dataset", name]);
+            begun(&first, own, &arguments)
+        });
+        ended(sites.collect());
+        assert!(server.ended().success(), "{}", first.heard());
+        // It gives nothing, which needs nobody's leave, and then all, without its name.
+        let nothing = ["--dataset", "ward 7", "--max-epsilon", "1e-6"];
+        let (mut site_of_nothing, log) = begun(
+            &second,
+            &theirs[0],
+            &site(&second, &theirs[0], &counts, &nothing),
+        );
+        agreed(&log);
+        site_of_nothing.kill();
+        let all = site(&second, &theirs[0], &counts, &["--max-epsilon", "1.1"]);
+        let output = said(&words(&all));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(
+            told.contains("data set \"ward 7\" gave, or agreed to give, ε = 1.0")
+                && told.contains("with this one it is ε = 1.4"),
+            "{told}"
+        );
+        assert!(
+            !unnamed(&counts.0).exists(),
+            "data with a name is counted by its name"
+        );
+    });
+}
+
+/// The second start was refused, and had written that the first one gives nothing.
+#[test]
+fn who_comes_second_with_an_invitation_takes_nothing_from_who_is_in() {
+    bounded(|| {
+        let federation = campaign("second-folder", 2, &[]);
+        let counts = Place::new("second-folder-counts");
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let arguments = [0, 1].map(|slot| {
+            let name = ["ward 7", "ward 8"][slot];
+            site(
+                &federation,
+                &invitations[slot],
+                &counts,
+                &["--dataset", name],
+            )
+        });
+        let first = begun(&federation, &invitations[0], &arguments[0]);
+        let start = std::time::Instant::now();
+        while !federation.has_begun(&invitations[0]) {
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut again = arguments[0].clone();
+        let folder = again.iter().position(|word| word == "--folder").unwrap() + 1;
+        again[folder] += "-again";
+        again.extend(["--max-epsilon", "1e-6"].map(String::from));
+        let output = said(&words(&again));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && told.contains(" agrees: "),
+            "{told}"
+        );
+        let second = begun(&federation, &invitations[1], &arguments[1]);
+        for told in ended(vec![first, second]) {
+            assert!(told.contains("sent to 2 rounds"), "{told}");
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        assert!(
+            federation
+                .heard()
+                .contains("made of the contributions of 2 of 2 agents"),
+            "{}",
+            federation.heard()
+        );
+    });
+}
+
 /// Where data without a name is counted that sites are joined with from here.
 fn unnamed(counts: &Path) -> PathBuf {
     sordino_net::data::of_folder(
@@ -360,7 +460,8 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
             let mut joining = federation.joining(&invitations[slot]);
             joining.data = Some(Data {
                 name: None,
-                place: unnamed(&counts.0),
+                place: counts.0.join("contributions"),
+                here: std::env::current_dir().unwrap(),
             });
             joining.evaluations = Some(11);
             joining

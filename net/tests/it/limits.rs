@@ -25,6 +25,7 @@ fn a_site_that_is_started_again_agrees_to_no_more_than_before_without_a_word() {
             let data = counted.then(|| Data {
                 name: Some(name.to_owned()),
                 place: counts.clone(),
+                here: place.0.clone(),
             });
             let offer = offered_of(&terms, &enrolment, place.0.join(name), owner, data);
             let ended = runtime()

@@ -135,7 +135,9 @@ pub use member::{
     Member, MemberError, MemberState, MemberStorage, member_scratch_len, posterior_len,
 };
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
-pub use protocol::{Behaviour, CampaignProtocol, LEVELS, PriorProtocol, RELEASES_MAX};
+pub use protocol::{
+    Behaviour, CAMPAIGN_RULES, CampaignProtocol, LEVELS, PriorProtocol, RELEASES_MAX,
+};
 pub use public::{
     Public, Tables, draw_designs, draw_distinct_designs, gram, nystrom_rows, nystrom_scratch_len,
 };

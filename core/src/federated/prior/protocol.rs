@@ -161,6 +161,11 @@ impl PriorProtocol {
     }
 }
 
+/// The version of the rules of a campaign: what sites evaluate first, what they contribute, and what
+/// a release becomes. Parties of two versions would spend ε on a file that is of neither, so it is
+/// among what they agree on.
+pub const CAMPAIGN_RULES: u32 = 2;
+
 /// Everything public that both sides of a campaign compute with: agents that search a space of
 /// named parameters, each in a unit of its own, make a prior file together. Candidates, landmarks,
 /// lengthscale and virtual designs are functions of the space alone; nobody chooses a constant.
@@ -170,9 +175,10 @@ impl PriorProtocol {
 ///
 /// ```
 /// use sordino_core::digest::Digest;
-/// use sordino_core::federated::prior::{CampaignProtocol, Config, Parameters, PriorError};
+/// use sordino_core::federated::prior::{CAMPAIGN_RULES, CampaignProtocol, Config, Parameters, PriorError};
 ///
 /// let usual = CampaignProtocol {
+///     rules: CAMPAIGN_RULES,
 ///     config: Config::new(Parameters::own_units(50, 100, 10))?,
 ///     rounds: 190,
 ///     noise_multipliers: [9.0, 9.0].into_iter().collect(),
@@ -188,6 +194,8 @@ impl PriorProtocol {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CampaignProtocol {
+    /// [`CAMPAIGN_RULES`] of the program that began it.
+    pub rules: u32,
     /// Agents, features, virtual designs, clip factor, grid.
     pub config: Config,
     /// Evaluations of an agent after its first points, at most.
@@ -207,6 +215,12 @@ impl CampaignProtocol {
     ///
     /// **Errors**: [`PriorError::Number`] naming the first outside its range.
     pub fn check(&self) -> Result<(), PriorError> {
+        judge(
+            "rules",
+            f64::from(self.rules),
+            self.rules == CAMPAIGN_RULES,
+            "the rules of this program: all parties of a campaign need the same",
+        )?;
         judge(
             "rounds",
             f64::from(self.rounds),

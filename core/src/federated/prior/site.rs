@@ -128,12 +128,14 @@ impl<'a, T: Scalar> Opening<'a, T> {
 /// use sordino_core::domain::Candidates;
 /// use sordino_core::federated::exchange::candidates_digest;
 /// use sordino_core::federated::prior::{
-///     CampaignProtocol, Config, Opening, OwnPoints, Parameters, Site, own_points_len, own_points_scratch_len,
+///     CAMPAIGN_RULES, CampaignProtocol, Config, Opening, OwnPoints, Parameters, Site, own_points_len,
+///     own_points_scratch_len,
 /// };
 /// # use sordino_core::digest::Digest;
 ///
 /// let landmarks = [0.1, 0.5, 0.9]; // M = 3, in flash
 /// let protocol = CampaignProtocol {
+/// #   rules: CAMPAIGN_RULES,
 ///     config: Config::new(Parameters::own_units(50, 3, 4))?,
 ///     lengthscale: 0.3,
 ///     landmarks: candidates_digest(&Candidates::list(&landmarks, 1)?, &mut [0.0]),
@@ -331,6 +333,7 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::protocol::CAMPAIGN_RULES;
     use super::*;
     use crate::digest::Digest;
     use crate::federated::prior::{Mechanism, Parameters};
@@ -341,6 +344,7 @@ mod tests {
 
     fn protocol() -> CampaignProtocol {
         CampaignProtocol {
+            rules: CAMPAIGN_RULES,
             config: Config::new(Parameters::own_units(50, 3, 4)).unwrap(),
             rounds: 20,
             noise_multipliers: [9.0, 9.0].into_iter().collect(),

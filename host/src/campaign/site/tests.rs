@@ -1,7 +1,7 @@
 //! Sites make the file that one party with all their values would publish, and go on with it.
 
 use sordino_core::federated::ServerError;
-use sordino_core::federated::prior::{CampaignProtocol, Plan};
+use sordino_core::federated::prior::{CAMPAIGN_RULES, CampaignProtocol, Plan};
 use sordino_core::privacy::SourceKind;
 
 use super::super::EVALUATIONS_MAX;
@@ -176,6 +176,14 @@ fn sites_make_the_file_of_one_party_with_all_values_and_go_on_with_it() {
     assert_eq!(file.digest(), published.digest());
     assert!(file == published);
     assert!(file.label.simulated && file.label.self_test > 1.0);
+    // The terms of a campaign name the rules that make its file: other bytes are other rules.
+    assert_eq!(
+        (CAMPAIGN_RULES, file.digest().to_string().as_str()),
+        (
+            2,
+            "0bb3d2040718f6720d1aac4c9c3d7a1b1c2e9cc53ed9e9fadd94e5ab4075994c"
+        )
+    );
     assert_eq!((file.label.contributors, file.label.releases), (AGENTS, 2));
     // What a site asks with the file is better than what its first points were.
     let mut ahead = 0;
@@ -249,10 +257,16 @@ fn terms_that_do_not_follow_from_the_text_are_refused_by_name() {
         rounds: 3,
         ..agreed.clone()
     };
+    let older = CampaignProtocol {
+        rules: CAMPAIGN_RULES - 1,
+        ..agreed.clone()
+    };
+    assert!(older.check().is_err());
     for (text, agreed, what) in [
         (text.clone(), quieter, "noise multipliers"),
         (text.clone(), longer, "lengthscale or landmarks"),
         (text.clone(), fewer, "evaluations"),
+        (text.clone(), older, "the version of the rules"),
         (text.replace("wards", "words"), agreed.clone(), "the text"),
         (text.replace(",", ", "), agreed.clone(), "the text"),
     ] {
