@@ -507,3 +507,29 @@ impl Folder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `revoke` as root left a list that its server could not read.
+    #[test]
+    fn a_folder_of_another_user_is_refused_by_both_numbers() {
+        let folder = std::env::temp_dir().join(format!("sordino-is-ours-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert!(is_ours(&folder).is_ok());
+        // Only root gives folders away, and only root owns the root of the tree.
+        let other = if std::os::unix::fs::chown(&folder, Some(65_534), None).is_ok() {
+            folder.clone()
+        } else {
+            "/".into()
+        };
+        let refused = is_ours(&other).unwrap_err().to_string();
+        let owner = other.metadata().unwrap().uid();
+        assert!(
+            refused.contains(&format!("belongs to user {owner}, and this is user ")),
+            "{refused}"
+        );
+        std::fs::remove_dir(folder).unwrap();
+    }
+}

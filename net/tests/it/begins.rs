@@ -146,6 +146,39 @@ fn a_release_below_the_public_minimum_is_held() {
     });
 }
 
+/// An answer without numbers counted: a release of noise alone cost as much as one of all.
+#[test]
+fn agents_that_have_nothing_to_give_do_not_release_a_round() {
+    bounded(|| {
+        let more = ["--min-agents", "2", "--deadline", "300ms"];
+        let federation = Federation::waiting("nothing-to-give", 2, 3, &more);
+        let _server = federation.serve();
+        let runtime = runtime();
+        let agents: Vec<Agent> = [None, Some(1e-6)]
+            .into_iter()
+            .zip(&federation.invite())
+            .map(|(epsilon_max, invitation)| {
+                let mut joining = federation.joining(invitation);
+                if epsilon_max.is_some() {
+                    joining.epsilon_max = epsilon_max;
+                }
+                runtime.spawn(take_part(joining))
+            })
+            .collect();
+        heard(
+            &federation,
+            "round 1 is held: 1 of at least 2 agents have contributed; nothing is released or charged",
+        );
+        std::thread::sleep(SEVERAL_DEADLINES);
+        assert!(
+            federation.replay().contains("broadcasts 0, charges 0"),
+            "{}",
+            federation.replay()
+        );
+        assert!(agents.iter().all(|agent| !agent.is_finished()));
+    });
+}
+
 #[test]
 fn a_federation_begins_at_the_time_that_was_said_and_not_before() {
     bounded(|| {

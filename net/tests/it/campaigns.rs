@@ -410,6 +410,18 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
             told.contains("ε = 20.0 of 20 at δ = 0.00001, in 2 releases"),
             "{told}"
         );
+        // And of one that was killed between its round and its ledger, what the round plans.
+        let ledger = federation.place.server().join("ledger.jsonl");
+        let charges = std::fs::read_to_string(&ledger).unwrap();
+        let last = charges.trim_end().rfind('\n').unwrap() + 1;
+        std::fs::write(&ledger, &charges[..last]).unwrap();
+        let status = federation.command("status");
+        let told = String::from_utf8(status.stdout).unwrap();
+        assert!(
+            told.contains("ε = 20.0 of 20 at δ = 0.00001, in 2 releases"),
+            "{told}"
+        );
+        std::fs::write(&ledger, charges).unwrap();
         std::fs::write(&standing, text).unwrap();
         let said = federation.heard();
         assert!(
