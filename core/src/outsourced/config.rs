@@ -65,7 +65,7 @@ impl Config {
             "rounds",
             f64::from(p.rounds),
             p.repeats || queries <= p.rows,
-            "1..=rows - initial_rows without repeats",
+            "1 to the number of rows without those that are known first: no row is asked twice",
         )?;
         check(
             "prior_mean",

@@ -14,7 +14,6 @@ use sordino_experiment::scenario::{FEDERATED, Scenario, ScenarioError};
 use sordino_experiment::text::{Quoted, significant_up};
 use sordino_report::chart::{Chart, Picture};
 use sordino_report::differences::{self, Difference, few, p};
-use sordino_report::figure;
 use sordino_report::grid::Grid;
 use sordino_report::palette::other;
 use sordino_report::parts::{scaled, share_axis};
@@ -22,6 +21,7 @@ use sordino_report::read::{self, ReadError, RunFiles};
 use sordino_report::results::{Results, epsilon};
 use sordino_report::svg::{Curve, Point};
 use sordino_report::table::{DASH, or_dash, with_error};
+use sordino_report::{federation, figure};
 
 /// Keys besides `[objective]` and the seed by which runs are paired, for each trust model.
 const PAIRED_BY: [(&str, &[&str]); 4] = [
@@ -110,7 +110,7 @@ impl Side {
         if results.summary.trust == FEDERATED {
             let (file, text) = read::text(path, "scenario.toml")?;
             let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
-            let mut runs = read::results(RunFiles::Folder(path), &scenario)?;
+            let mut runs = federation::read(RunFiles::Folder(path), &scenario)?.results;
             runs.sort_by_key(|run| run.run);
             for run in runs {
                 let name = run.method.to_string();

@@ -450,7 +450,7 @@ mod tests {
         (
             "optimize --time-limit",
             &["0s", "5w", "1.5h"],
-            "a time between 1ms and 365d, as in 90s, 15m, 2h",
+            "a whole number with its unit, between 1ms and 365d, as in 200ms, 90s, 15m, 2h",
         ),
         (
             "optimize --retries",

@@ -104,14 +104,14 @@ fn the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_proposed_wor
         for file in ["table.txt", "report.html"] {
             let file = std::fs::read_to_string(folder.join(format!("{name}-as-it-is")).join(file))
                 .unwrap();
-            assert!(file.contains("Warning: federation.constant = 0"), "{file}");
+            assert!(file.contains("misled: federation.constant = 0"), "{file}");
         }
         // The page that is made again says it, too.
         std::fs::remove_file(folder.join(format!("{name}-as-it-is/report.html"))).unwrap();
         done(&folder, &["report", &format!("{name}-as-it-is")]);
         let page =
             std::fs::read_to_string(folder.join(format!("{name}-as-it-is/report.html"))).unwrap();
-        assert!(page.contains("Warning: federation.constant = 0"));
+        assert!(page.contains("misled: federation.constant = 0"));
 
         let proposed = caution
             .split("suggest ")

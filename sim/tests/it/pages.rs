@@ -174,3 +174,44 @@ fn a_page_shows_the_files_and_no_memory() {
     change("rounds.csv", "\n1,gp-ucb,", "\n7,gp-ucb,7,");
     assert!(refused(&folder, 2, &["report", "a"]).contains("rounds.csv"));
 }
+
+/// A table said ε .0644 of releases that had cost 3.61: it was computed again from a scenario that
+/// somebody had changed since.
+#[test]
+fn a_folder_whose_scenario_was_changed_says_no_other_epsilon() {
+    let folder = scratch("changed-scenario");
+    done(&folder, &["run", SMALL, "--out", "a"]);
+    let path = folder.join("a/scenario.toml");
+    let scenario = std::fs::read_to_string(&path).unwrap();
+    let noisier = scenario.replace("noise_multiplier = 1.0\n", "noise_multiplier = 9.0\n");
+    assert_ne!(noisier, scenario);
+    std::fs::write(&path, noisier).unwrap();
+    let before = files(&folder.join("a"));
+    for command in [&["report", "a"][..], &["compare", "a", "a"]] {
+        let message = refused(&folder, 2, command);
+        assert!(
+            message.contains("summary.json: it has epsilon_pld = ")
+                && message.contains("one of these files was changed after the run"),
+            "{message}"
+        );
+    }
+    assert_eq!(files(&folder.join("a")), before);
+    std::fs::write(&path, scenario).unwrap();
+    // A regret that was changed is seen as well.
+    let path = folder.join("a/rounds.csv");
+    let rounds = std::fs::read_to_string(&path).unwrap();
+    let last = rounds.trim_end().rfind('\n').unwrap() + 1;
+    let (head, line) = rounds.split_at(last);
+    let mut cells: Vec<&str> = line.trim_end().split(',').collect();
+    let regret = rounds.lines().next().unwrap();
+    let regret = regret.split(',').position(|name| name == "regret").unwrap();
+    cells[regret] = "7.5";
+    std::fs::write(&path, format!("{head}{}\n", cells.join(","))).unwrap();
+    let message = refused(&folder, 2, &["report", "a"]);
+    assert!(
+        message.contains("summary.json: it has final_regret = "),
+        "{message}"
+    );
+    std::fs::write(&path, rounds).unwrap();
+    done(&folder, &["report", "a"]);
+}

@@ -588,6 +588,9 @@ fn a_column_is_a_key_that_was_swept_and_a_value_is_its_value() {
     // The same value in two spellings is one.
     let twice = ["sweep", SMALL, "--set", "name=\"a\",a", "--out", "t"];
     assert!(refused(&folder, 2, &twice).contains("is given twice"));
+    let numbers = "privacy.noise_multiplier=1,2,1.0";
+    let twice = ["sweep", SMALL, "--set", numbers, "--out", "t"];
+    assert!(refused(&folder, 2, &twice).contains("is given twice"));
     // An index of format 2 had all of it as axes; another sweep's values are refused.
     let summary = read("summary.csv");
     let with = |delta: &str| {

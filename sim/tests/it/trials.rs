@@ -84,9 +84,24 @@ fn a_folder_that_holds_something_else_stays_as_it_is() {
     }
     assert_eq!(read(&folder, "mine/history.csv"), "years of work");
     assert_eq!(crate::util::files(&folder.join("mine")).len(), 1);
+    // So does one whose search was lost: eight values were overwritten by one.
+    std::fs::write(folder.join("mine/search.jsonl"), "half a line").unwrap();
+    for more in [
+        &["--evaluations", "1", "--out", "mine"][..],
+        &["--evaluations", "1", "--out", "mine", "--resume"],
+    ] {
+        let message = refused(&folder, 2, &by(TRAIN, more));
+        assert!(
+            message.contains("holds history.csv and no search"),
+            "{message}"
+        );
+    }
+    assert_eq!(read(&folder, "mine/search.jsonl"), "half a line");
+    assert_eq!(read(&folder, "mine/history.csv"), "years of work");
     // An empty one, or one in which a process was killed at its beginning, is taken.
     std::fs::create_dir(folder.join("empty")).unwrap();
     std::fs::write(folder.join("empty/.lock"), "1").unwrap();
+    std::fs::write(folder.join("empty/search.jsonl"), "half a line").unwrap();
     done(
         &folder,
         &by(TRAIN, &["--evaluations", "1", "--out", "empty"]),

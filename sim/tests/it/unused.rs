@@ -7,7 +7,7 @@ use sordino_experiment::scenario::{Method, MethodName, Scenario, Shipped, method
 use crate::util::{SMALL, done, printed, scratch, settings, text, with};
 
 /// Keys with another value than the usual one.
-const CHANGED: [&str; 25] = [
+const CHANGED: [&str; 30] = [
     "federation.splits={split}",
     "federation.mixing=\"inverse\"",
     "federation.constant=3",
@@ -33,11 +33,19 @@ const CHANGED: [&str; 25] = [
     "prior.inducing_points=11",
     "prior.features=7",
     "prior.epsilon=0.7",
+    "faults.straggler=0.9",
+    "faults.loss=0.9",
+    "faults.broadcast_loss=0.9",
+    "faults.corrupt=0.9",
+    "faults.oversize=0.9",
 ];
+
+/// Sections whose keys are tried.
+const SECTIONS: [&str; 5] = ["federation", "surrogate", "privacy", "prior", "faults"];
 
 /// Keys that every method uses, or that say how a federation is simulated and not what a method
 /// does.
-const EVERYBODY: [&str; 8] = [
+const EVERYBODY: [&str; 15] = [
     "federation.agents",
     "federation.rounds",
     "federation.initial_points",
@@ -45,6 +53,14 @@ const EVERYBODY: [&str; 8] = [
     "federation.observations",
     "surrogate.scalar",
     "privacy.trust",
+    "faults.dropout",
+    "faults.outage",
+    "faults.crash",
+    "faults.crash_rounds",
+    "faults.trace",
+    // No result follows from these two either, which is what they are there to show.
+    "faults.duplicate",
+    "faults.reorder",
     // Nothing that is computed follows from it: what is said of a run does.
     "privacy.delta",
 ];
@@ -66,9 +82,7 @@ fn every_key_of_a_method_is_tried() {
             .strip_prefix("  ")
             .filter(|rest| !rest.starts_with(' '))
             .and_then(|rest| rest.split(' ').next());
-        if let Some(key) =
-            key.filter(|_| ["federation", "surrogate", "privacy", "prior"].contains(&section))
-        {
+        if let Some(key) = key.filter(|_| SECTIONS.contains(&section)) {
             found.push(format!("{section}.{key}"));
         }
     }
@@ -195,6 +209,41 @@ fn the_noise_of_samples_does_nothing_to_a_plan_whose_loss_is_set() {
     }
 }
 
+/// A folder's scenario has every key: whoever goes on from it sets the noise of samples, and the
+/// plans beside them stay at the ε that was written out.
+#[test]
+fn an_epsilon_that_is_given_holds_methods_where_they_are() {
+    let noise = settings(&["privacy.noise_multiplier=2.5"]);
+    let told = |scenario: &Scenario| {
+        let told = scenario.unused(&noise);
+        told.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let usual = Base::Line.scenario(&[]);
+    let written = usual.prior.as_ref().unwrap().plan.epsilon;
+    let text = toml::to_string(&usual).unwrap();
+    let again = |set: &[String]| Scenario::parse("t", &text, set).unwrap();
+    assert_eq!(told(&usual), [""; 0]);
+    let mut changed = again(&noise);
+    assert_eq!(changed.prior.as_ref().unwrap().plan.epsilon, written);
+    let said = told(&changed);
+    assert!(
+        said.len() == 1
+            && said[0].contains("changes nothing for ")
+            && said[0].contains("dp-prior, ")
+            && !said[0].contains("dp-fts"),
+        "{said:?}"
+    );
+    changed.federation.methods = vec![method::DP_PRIOR.named()];
+    assert!(
+        told(&changed)[0].contains("does nothing"),
+        "{:?}",
+        told(&changed)
+    );
+    // What is set on the same line is seen.
+    let both = settings(&["privacy.noise_multiplier=2.5", "prior.epsilon=0.7"]);
+    assert!(again(&both).unused(&both).is_empty());
+}
+
 /// A method of the scenario's own with other keys uses what the scenario's do not.
 #[test]
 fn a_method_with_keys_of_its_own_is_judged_by_them() {
@@ -208,6 +257,19 @@ fn a_method_with_keys_of_its_own_is_judged_by_them() {
         Scenario::parse("d", Shipped::find("default").unwrap().text, &settings(set)).unwrap()
     };
     assert!(scenario(&own).unused(&features).is_empty());
+    let idle = [
+        "method.m.base=campaign",
+        "method.m.set.surrogate.lengthscale=0.3",
+        "federation.methods=[\"m\"]",
+    ];
+    assert_eq!(
+        scenario(&idle)
+            .unused(&[])
+            .iter()
+            .map(|told| told.key.as_str())
+            .collect::<Vec<_>>(),
+        ["method.m.set.surrogate.lengthscale"]
+    );
     let told = scenario(&["federation.methods=[\"ts\"]"]).unused(&features);
     assert_eq!(
         told.iter()

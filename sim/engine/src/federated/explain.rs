@@ -312,7 +312,12 @@ fn accountants(everybody: bool) -> [(&'static str, Option<&'static str>, Box<dyn
         ("RDP", Some(renyi), Box::new(RdpAccountant::new())),
         (
             "moments",
-            Some("loosest; what the paper prints"),
+            // The plans that are on everybody are from no paper.
+            Some(if everybody {
+                "loosest"
+            } else {
+                "loosest; what the paper prints"
+            }),
             Box::new(MomentsAccountant::new()),
         ),
     ]

@@ -2,8 +2,8 @@
 
 use sordino_experiment::journal::Journal;
 use sordino_experiment::scenario::{ObjectiveConfig, Scenario};
-use sordino_experiment::world::Objective;
 use sordino_experiment::world::spread::{self, Spread};
+use sordino_experiment::world::{Objective, command};
 use sordino_report::observations;
 
 use super::super::contract::Options;
@@ -43,10 +43,19 @@ pub fn doubts(scenario: &Scenario, options: &Options) -> Result<Vec<String>, Dri
     let Some(journal) = options.journal.as_deref() else {
         return Ok(Vec::new());
     };
-    let found = match &scenario.objective {
-        ObjectiveConfig::Command(config) => Spread::of_answers(config, &journal.answers()),
-        _ => Spread::kept(&journal.spread()),
+    let (found, beyond) = match &scenario.objective {
+        ObjectiveConfig::Command(config) => {
+            let answers = command::answers(&journal.answers()).map_err(DriverError::Objective)?;
+            (
+                Spread::of_answers(config, &answers),
+                spread::beyond(config, &answers),
+            )
+        }
+        _ => {
+            let kept = Spread::kept(&journal.spread()).map_err(DriverError::Objective)?;
+            (kept, None)
+        }
     };
-    let found = found.map_err(DriverError::Objective)?;
-    Ok(found.map_or(Vec::new(), |found| spread::doubts(scenario, &found)))
+    let doubts = found.map_or(Vec::new(), |found| spread::doubts(scenario, &found));
+    Ok(doubts.into_iter().chain(beyond).collect())
 }

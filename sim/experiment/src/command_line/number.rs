@@ -64,7 +64,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .and_then(|(count, unit)| count.checked_mul(unit));
     match milliseconds.filter(|time| (1..=YEAR_MS).contains(time)) {
         Some(time) => Ok(Duration::from_millis(time)),
-        None => Err("admissible: a time between 1ms and 365d, as in 90s, 15m, 2h".to_owned()),
+        None => Err("admissible: a whole number with its unit, between 1ms and 365d, as in 200ms, 90s, 15m, 2h".to_owned()),
     }
 }
 

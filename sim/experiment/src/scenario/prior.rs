@@ -80,6 +80,9 @@ pub struct PriorConfig {
     /// The plan as keys of the scenario.
     #[serde(flatten)]
     pub plan: PriorPlan,
+    /// `epsilon` is given, and is not what samples cost.
+    #[serde(skip)]
+    pub epsilon_is_given: bool,
     /// z_j of every release, computed from `epsilon` and `shares`.
     #[serde(skip)]
     pub noise_multipliers: Vec<f64>,
@@ -115,7 +118,8 @@ impl PriorConfig {
         if section.is_empty() && !required {
             return Ok(None);
         }
-        let plan = PriorPlan::read(section, dim, rounds, spent(event, rounds, delta))?;
+        let usual = spent(event, rounds, delta);
+        let plan = PriorPlan::read(section, dim, rounds, usual)?;
         if !plan.releases.is_sorted() {
             let admissible = "rounds none of which is before the one it follows";
             return Err(Problem::value(
@@ -134,6 +138,7 @@ impl PriorConfig {
             return Err(Problem::value("prior.epsilon", plan.epsilon, admissible));
         };
         Ok(Some(PriorConfig {
+            epsilon_is_given: usual != Some(plan.epsilon),
             plan,
             noise_multipliers,
             campaign,
@@ -218,6 +223,7 @@ mod tests {
             };
             let campaign = Vec::new();
             let config = PriorConfig {
+                epsilon_is_given: true,
                 plan,
                 noise_multipliers,
                 campaign,

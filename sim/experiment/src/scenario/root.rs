@@ -53,11 +53,16 @@ fn located(
     problem: Problem,
     holds: impl Fn(Table) -> bool,
 ) -> ScenarioError {
+    let line = problem.key().and_then(|key| line_of(text, key));
+    // A section that only a setting names is the setting's.
+    let is_set = |key: &str, name: &str| {
+        let below = name.strip_prefix(key);
+        below.is_some_and(|rest| rest.is_empty() || (line.is_none() && rest.starts_with('.')))
+    };
     let mut names = settings.iter().map(|setting| name_of(setting));
-    if names.any(|name| problem.key() == Some(name)) {
+    if names.any(|name| problem.key().is_some_and(|key| is_set(key, name))) {
         return ScenarioError::at("--set", None, problem);
     }
-    let line = problem.key().and_then(|key| line_of(text, key));
     let is_value = matches!(problem, Problem::Value { .. });
     // What the text says held before these settings.
     if is_value && !settings.is_empty() && holds(text.parse().unwrap_or_default()) {

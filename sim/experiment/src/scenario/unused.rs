@@ -7,6 +7,7 @@ use sordino_core::federated::OwnDraw;
 
 use super::federated::Scenario;
 use super::method::{Kind, Method, Parts};
+use super::own::OwnMethod;
 
 /// Whether a method with these parts uses a key, where the scenario says this beside it.
 type Uses = fn(Parts, Beside) -> bool;
@@ -18,13 +19,13 @@ struct Beside {
     draws_features: bool,
     /// Inducing points are given along each axis.
     has_axes: bool,
-    /// `prior.epsilon` is set, too: otherwise it follows from what samples cost.
+    /// `prior.epsilon` is given: otherwise it follows from what samples cost.
     sets_epsilon: bool,
 }
 
 /// Keys that not every method uses. A test changes each for each shipped method, and holds the
 /// digests against this table.
-const KEYS: [(&str, Uses); 26] = [
+const KEYS: [(&str, Uses); 31] = [
     // The usual clipping norm follows from the number of parts.
     ("federation.splits", |parts, _| parts.split || clips(parts)),
     ("federation.mixing", |parts, _| parts.kind == Kind::Draws),
@@ -74,7 +75,22 @@ const KEYS: [(&str, Uses); 26] = [
     ("prior.epsilon", |parts, _| {
         parts.private && parts.kind != Kind::Draws
     }),
+    ("faults.straggler", sends),
+    ("faults.loss", sends),
+    ("faults.broadcast_loss", |parts, _| shares(parts)),
+    ("faults.corrupt", sends),
+    ("faults.oversize", sends),
 ];
+
+/// Who hears of others.
+fn shares(parts: Parts) -> bool {
+    !matches!(parts.kind, Kind::Alone | Kind::Random | Kind::Optimizer)
+}
+
+/// Whose uploads are missed where they do not arrive.
+fn sends(parts: Parts, _: Beside) -> bool {
+    shares(parts) && parts.signal
+}
 
 /// Who believes what the scenario says of its functions.
 fn believes(parts: Parts, _: Beside) -> bool {
@@ -109,10 +125,21 @@ pub struct Unused {
     pub key: String,
     /// The methods that would use it.
     would: Vec<&'static str>,
+    /// Methods of the scenario that do not follow it, if others do.
+    of: Vec<String>,
 }
 
 impl Display for Unused {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if !self.of.is_empty() {
+            return write!(
+                f,
+                "`{}` is set and changes nothing for {}, whose ε is `prior.epsilon`, which the scenario gives: methods no longer \
+                 spend the same",
+                self.key,
+                self.of.join(", ")
+            );
+        }
         let would = if self.would.is_empty() {
             "none".to_owned()
         } else {
@@ -127,7 +154,8 @@ impl Display for Unused {
 }
 
 impl Scenario {
-    /// Which of these `key=value` settings no method of the scenario uses.
+    /// Which of these `key=value` settings no method of the scenario uses; of its own methods, what
+    /// they set without using it.
     pub fn unused(&self, settings: &[String]) -> Vec<Unused> {
         let keys: Vec<&str> = settings
             .iter()
@@ -138,28 +166,41 @@ impl Scenario {
                     .trim()
             })
             .collect();
-        keys.iter()
-            .filter_map(|key| self.does_nothing(key, keys.contains(&"prior.epsilon")))
-            .collect()
+        let here = keys.contains(&"prior.epsilon");
+        let of_all = keys.iter().filter_map(|key| self.does_nothing(key, here));
+        of_all.chain(self.own.iter().flat_map(own_unused)).collect()
     }
 
-    fn does_nothing(&self, key: &str, sets_epsilon: bool) -> Option<Unused> {
+    fn does_nothing(&self, key: &str, here: bool) -> Option<Unused> {
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
+        let given = (self.prior.as_ref()).is_some_and(|prior| prior.epsilon_is_given);
+        let sets_epsilon = here || given;
         // What a method of another program uses nobody here knows. A method with keys of its own
         // may draw in another way.
-        let used = self.methods().any(|method| {
+        let used = |method: Method| {
             method.parts().kind == Kind::Custom
                 || uses(method.parts(), self.of(method).beside(sets_epsilon))
-        });
-        if used {
-            return None;
-        }
+        };
+        let of = if self.methods().any(used) {
+            // Both are set on one line: whoever does that sees both.
+            let follows = |method: &Method| uses(method.parts(), self.beside(false));
+            let left = self.methods().filter(|method| !used(*method));
+            let left = left.filter(|method| given && !here && follows(method));
+            let left: Vec<String> = left.map(|method| method.name().to_owned()).collect();
+            if left.is_empty() {
+                return None;
+            }
+            left
+        } else {
+            Vec::new()
+        };
         let would = Method::SHIPPED
             .iter()
             .filter(|method| uses(method.parts(), self.beside(sets_epsilon)));
         Some(Unused {
             key: key.to_owned(),
             would: would.map(|method| method.name()).collect(),
+            of,
         })
     }
 
@@ -171,4 +212,27 @@ impl Scenario {
             sets_epsilon,
         }
     }
+}
+
+/// What a method of the scenario's own sets without using it.
+fn own_unused(own: &OwnMethod<Scenario>) -> Vec<Unused> {
+    let parts = own.method.parts();
+    let set = own.keys.set.iter().flatten();
+    // Others may follow from what is set.
+    let set = set.filter(|(key, _)| key.starts_with("surrogate.") || *key == "federation.constant");
+    let unused = set.filter_map(|(key, _)| {
+        let (_, uses) = KEYS.iter().find(|(known, _)| known == key)?;
+        let beside = own.scenario.beside(false);
+        let used = parts.kind == Kind::Custom || uses(parts, beside);
+        (!used).then(|| Unused {
+            key: format!("method.{}.set.{key}", own.method.name()),
+            would: Method::SHIPPED
+                .iter()
+                .filter(|method| uses(method.parts(), beside))
+                .map(|method| method.name())
+                .collect(),
+            of: Vec::new(),
+        })
+    });
+    unused.collect()
 }

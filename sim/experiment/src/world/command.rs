@@ -151,6 +151,18 @@ pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveE
             .collect::<String>())
 }
 
+/// What a program has answered so far, in the table of its answers; nothing if there is no such
+/// table.
+///
+/// **Errors**: as [`values`].
+pub fn answers(path: &Path) -> Result<Vec<f64>, ObjectiveError> {
+    if path.exists() {
+        values(path)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
 /// The values that tables count (observation 0), in the order in which they were answered.
 ///
 /// **Errors**: as [`ordered`].

@@ -10,7 +10,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::command;
 use super::{Objective, ObjectiveError};
 use crate::files::{read_to_string_bounded, write_atomically};
 use crate::scenario::method::{ALONE, RANDOM};
@@ -65,18 +64,10 @@ impl Spread {
         Self::of((0..objective.agents()).flat_map(|agent| objective.values(agent)))
     }
 
-    /// Of what a program has answered so far, in the table of its answers; `None` if there is no
-    /// such table.
-    ///
-    /// **Errors**: those of the table.
-    pub fn of_answers(config: &CommandConfig, path: &Path) -> Result<Option<Self>, ObjectiveError> {
-        if !path.exists() {
-            return Ok(None);
-        }
+    /// Of what a program has answered so far; `None` of fewer than two answers.
+    pub fn of_answers(config: &CommandConfig, answers: &[f64]) -> Option<Self> {
         let sign = config.goal.sign();
-        Ok(Self::of(
-            command::values(path)?.into_iter().map(|value| sign * value),
-        ))
+        Self::of(answers.iter().map(|value| sign * value))
     }
 
     /// Writes it down, unless it is there already from another run.
@@ -131,13 +122,40 @@ pub fn doubts(scenario: &Scenario, found: &Spread) -> Vec<String> {
     let said = scenario
         .methods()
         .filter(|method| ![RANDOM, ALONE].contains(method) && !method.is_campaign());
-    let mut doubts: Vec<String> = Vec::new();
-    for doubt in said.filter_map(|method| doubt(scenario.of(method), found)) {
-        if !doubts.contains(&doubt) {
-            doubts.push(doubt);
+    let mut doubts: Vec<(String, Vec<&str>)> = Vec::new();
+    for method in said {
+        let Some(doubt) = doubt(scenario.of(method), found) else {
+            continue;
+        };
+        match doubts.iter_mut().find(|(known, _)| *known == doubt) {
+            Some((_, names)) => names.push(method.name()),
+            None => doubts.push((doubt, vec![method.name()])),
         }
     }
-    doubts
+    let told = doubts.into_iter().map(|(doubt, names)| {
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        format!("{} {verb} misled: {doubt}", names.join(", "))
+    });
+    told.collect()
+}
+
+/// What a person is told where a user's program answers better than `objective.optimum`, from which
+/// regret is measured.
+pub fn beyond(config: &CommandConfig, answers: &[f64]) -> Option<String> {
+    let sign = config.goal.sign();
+    let best = answers
+        .iter()
+        .map(|answer| sign * answer)
+        .reduce(f64::max)?;
+    // Noise of the program's own may be beyond what is possible without.
+    (!config.noisy && best > sign * config.optimum).then(|| {
+        format!(
+            "objective.optimum = {} is said to be the best possible answer, and {} is among the answers: regret is measured from a \
+             value that is none, and is negative in part",
+            config.optimum,
+            significant(sign * best, 6)
+        )
+    })
 }
 
 fn doubt(scenario: &Scenario, found: &Spread) -> Option<String> {
@@ -170,7 +188,7 @@ fn doubt(scenario: &Scenario, found: &Spread) -> Option<String> {
     };
     Some(format!(
         "federation.constant = {constant}, surrogate.signal_variance = {signal} and surrogate.noise_variance = {assumed} admit \
-         values of {constant} ± {}, the {} values that were seen are {} ± {}{negated}: every method is misled; these values \
+         values of {constant} ± {}, the {} values that were seen are {} ± {}{negated}; these values \
          suggest federation.constant = {}, surrogate.signal_variance = {}, surrogate.noise_variance = {} (a real federation \
          takes them from public data, never from its agents')",
         significant(prior, 3),
@@ -249,6 +267,32 @@ mod tests {
         assert_eq!(doubts(&table("maximize", &[]), &of(0.4, 0.3)), [""; 0]);
     }
 
+    /// Regret of minus 56 was told without a word.
+    #[test]
+    fn an_answer_better_than_the_best_possible_is_told() {
+        let text = "name = \"t\"\ndescription = \"t\"\n[objective]\nkind = \"command\"\ncommand = \"x\"\ninputs = [\"a\"]\n\
+                    input_ranges = [[0, 1]]\noptimum = 20\n[federation]\nagents = 9\nrounds = 4\ninitial_points = 2\n\
+                    [surrogate]\nlengthscale = 0.5\nnoise_variance = 0.01\nfeatures = 20\n[privacy]\nsampling_probability = 0.5\n\
+                    noise_multiplier = 1\n";
+        let said = |settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+            let scenario = Scenario::parse("t", text, &settings).unwrap();
+            let ObjectiveConfig::Command(config) = &scenario.objective else {
+                panic!("a command");
+            };
+            beyond(config, &[25.0, 19.5, 21.0])
+        };
+        let told = said(&[]).unwrap();
+        assert!(
+            told.contains("= 20 ") && told.contains("19.5 is among"),
+            "{told}"
+        );
+        assert_eq!(said(&["objective.optimum=19.5"]), None);
+        assert_eq!(said(&["objective.noisy=true"]), None);
+        let told = said(&["objective.goal=maximize"]).unwrap();
+        assert!(told.contains("25 is among"), "{told}");
+    }
+
     #[test]
     fn each_set_of_constants_is_told_once_and_shipped_values_are_left_alone() {
         let methods = "federation.methods=[\"random\", \"ts\", \"dp-prior\", \"near\"]";
@@ -266,6 +310,7 @@ mod tests {
             &found,
         );
         assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("ts, dp-prior are misled: "), "{said:?}");
         assert_eq!(
             doubts(
                 &table("maximize", &["federation.methods=[\"random\"]"]),

@@ -38,6 +38,12 @@ fn plain(value: &str) -> String {
     }
 }
 
+/// Whether two values are one: 1 and 1.0 are.
+fn is_same(a: &str, b: &str) -> bool {
+    let numbers = a.parse::<f64>().ok().zip(b.parse::<f64>().ok());
+    plain(a) == plain(b) || numbers.is_some_and(|(a, b)| a == b)
+}
+
 /// Everything that decides what a sweep does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -129,10 +135,11 @@ impl Axis {
         if key.is_empty() || values.iter().any(String::is_empty) {
             return Err(GridError::Setting(text.to_owned()));
         }
-        match values.iter().enumerate().find(|(i, value)| {
-            let said = plain(value);
-            values[..*i].iter().any(|before| plain(before) == said)
-        }) {
+        match values
+            .iter()
+            .enumerate()
+            .find(|(i, value)| values[..*i].iter().any(|before| is_same(before, value)))
+        {
             Some((_, value)) => Err(GridError::TwiceTheValue {
                 key,
                 value: value.clone(),

@@ -6,20 +6,72 @@ pub mod pictures;
 
 use serde::Serialize;
 use sordino_experiment::metrics::{Statistics, loss_after};
-use sordino_experiment::record::{Left, MethodRun, PRIORS, Record, noise, prior_name};
+use sordino_experiment::record::{
+    Left, MethodRun, MethodSummary, PRIORS, Record, Summary, noise, prior_name,
+};
 use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Scenario};
+use sordino_experiment::text::significant;
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::columns::Columns;
 use super::json;
-use super::read::FORMAT;
+use super::read::{FORMAT, ReadError, RunFiles, RunRecord, run_record};
 use super::readme::readme;
 use super::rows::{csv, short};
+use sordino_experiment::journal::SUMMARY;
 
 /// What stands below the columns.
 const REMARK: &str = "The columns marked *not releasable* exist in simulation only: a server that told them would break its \
                       guarantee.\n\n```python\nimport pandas as pd\ncurves = \
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
+
+/// What the files of a run say, which agree with its summary.
+///
+/// **Errors**: as [`run_record`]; [`ReadError::Inconsistent`] where rounds or scenario give other
+/// regrets or losses than the run had when it was written down: a file of them was changed, and a
+/// smaller ε may not be told of the same releases.
+pub fn read(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord, ReadError> {
+    let record = run_record(files, scenario)?;
+    let written = files.summary()?;
+    let computed = json::summary(scenario, &record.statistics, &record.cautions);
+    match difference(&written, &computed) {
+        None => Ok(record),
+        Some(message) => Err(ReadError::Inconsistent {
+            path: files.text(SUMMARY)?.0,
+            message,
+        }),
+    }
+}
+
+/// The first number of a method in which two summaries differ by more than rounding.
+fn difference(written: &Summary, computed: &Summary) -> Option<String> {
+    let numbers = |method: &MethodSummary| {
+        let measures = method.measures.iter();
+        let measures = measures.map(|measure| (measure.name.clone(), Some(measure.mean)));
+        let losses = method.losses.iter();
+        let losses = losses.map(|loss| (loss.name.clone(), loss.value));
+        measures.chain(losses).collect::<Vec<_>>()
+    };
+    let same = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => a == b || (a - b).abs() <= 1e-6 * a.abs().max(b.abs()),
+        (a, b) => a == b,
+    };
+    let told = |number: Option<f64>| number.map_or("none".to_owned(), |x| significant(x, 4));
+    written.methods.iter().find_map(|method| {
+        let other = computed.method(&method.name)?;
+        let pairs = numbers(method).into_iter().zip(numbers(other));
+        let mut pairs = pairs.filter(|((_, a), (_, b))| !same(*a, *b));
+        pairs.next().map(|((name, a), (_, b))| {
+            format!(
+                "it has {name} = {} of {}, and from scenario.toml, rounds.csv and the transcript follows {}: one of these files was changed \
+                 after the run",
+                told(a),
+                method.name,
+                told(b)
+            )
+        })
+    })
+}
 
 /// Summary and files for programs. `kept` are files beside them: the ledger of all methods,
 /// observations, the answers of a user's program; `cautions` are what a reader is warned of. With

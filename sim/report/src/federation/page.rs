@@ -5,20 +5,21 @@ use sordino_experiment::record::Twins;
 use sordino_experiment::scenario::{Guarantee, Scenario, conclusion};
 use sordino_experiment::text::{significant, significant_up};
 
+use super::read;
 use crate::columns::Columns;
 use crate::curves::told_rounds;
 use crate::html::section;
 use crate::page::Shown;
-use crate::read::{ReadError, RunFiles, RunRecord, run_record};
+use crate::read::{ReadError, RunFiles, RunRecord};
 use crate::table::{or_dash, standard_error};
 use crate::view::{Panels, View};
 use crate::{charts, differences, events, figure, palette};
 
 /// What is shown of a complete run of this scenario.
 ///
-/// **Errors**: as [`run_record`].
+/// **Errors**: as [`read`].
 pub fn view(files: RunFiles<'_>, scenario: &Scenario) -> Result<View, ReadError> {
-    let record = run_record(files, scenario)?;
+    let record = read(files, scenario)?;
     let RunRecord {
         statistics,
         cautions,

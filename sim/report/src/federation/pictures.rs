@@ -2,15 +2,16 @@
 
 use sordino_experiment::scenario::Scenario;
 
+use super::read;
 use crate::chart::{Chart, Picture};
 use crate::charts;
-use crate::read::{ReadError, RunFiles, run_record};
+use crate::read::{ReadError, RunFiles};
 
 /// Privacy loss, spread over agents, clipping, faults: those that this run has.
 ///
-/// **Errors**: as [`run_record`].
+/// **Errors**: as [`read`].
 pub fn pictures(files: RunFiles<'_>, scenario: &Scenario) -> Result<Vec<Picture>, ReadError> {
-    let record = run_record(files, scenario)?;
+    let record = read(files, scenario)?;
     let statistics = &record.statistics;
     let found: [(&str, &str, &str, Vec<Chart>); 4] = [
         (

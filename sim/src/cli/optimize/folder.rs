@@ -157,7 +157,9 @@ impl Folder {
 ///
 /// **Errors**: such a folder; those of the system.
 fn is_own(path: &Path) -> Result<(), CliError> {
-    if path.join(STORE).exists() {
+    let store = path.join(STORE);
+    // Of one without a whole line the search is lost, and its results may be there.
+    if store.exists() && !whole_lines(&store)?.is_empty() {
         return Ok(());
     }
     let entries = match fs::read_dir(path) {
@@ -168,7 +170,7 @@ fn is_own(path: &Path) -> Result<(), CliError> {
     for entry in entries {
         let name = entry.map_err(|error| failed(path, error))?.file_name();
         // All that is left of a process that was killed before it wrote.
-        if name != LOCK {
+        if name != LOCK && name != STORE {
             return Err(CliError::input(format!(
                 "--out {}: holds {} and no search; name a new folder, nothing is overwritten; nothing was run",
                 path.display(),
