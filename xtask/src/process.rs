@@ -280,8 +280,8 @@ impl Beside {
         })
     }
 
-    /// Waits for its end and prints its output; what its table says of the steps that failed, or how
-    /// many there were.
+    /// Waits for its end and prints its output; what its table says of the steps that failed, or
+    /// how many there were.
     ///
     /// **Errors**: as those of [`run`]; one step failed.
     pub fn ended(mut self) -> Result<String, String> {

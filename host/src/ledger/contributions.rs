@@ -286,8 +286,8 @@ impl Contributions {
         Ok(made)
     }
 
-    /// Whoever agrees with this count agrees to no less than was agreed to before: another folder may
-    /// have come with the same invitation, and be at work.
+    /// Whoever agrees with this count agrees to no less than was agreed to before: another folder
+    /// may have come with the same invitation, and be at work.
     pub fn only_add(&mut self) {
         self.only_adds = true;
     }

@@ -62,24 +62,19 @@ impl CounterPlace {
     ///
     /// **Errors**: [`LedgerError::Counter`] for a folder that cannot be read.
     pub fn under(state: &Path) -> Result<Self, LedgerError> {
-        let failed = |error| LedgerError::counter(io_at(state)(error));
-        let entries = match fs::read_dir(state) {
+        let own = state.join(LEDGERS);
+        let entries = match fs::read_dir(state).map_err(io_at(state)) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(CounterPlace::Folder(state.join(LEDGERS)));
-            }
-            Err(error) => return Err(failed(error)),
+            Err(error) if error.is_missing() => return Ok(CounterPlace::Folder(own)),
+            Err(error) => return Err(LedgerError::counter(error)),
         };
         for entry in entries {
-            let name = entry.map_err(failed)?.file_name();
-            if Path::new(&name)
-                .extension()
-                .is_some_and(|end| end == "json")
-            {
+            let entry = entry.map_err(io_at(state)).map_err(LedgerError::counter)?;
+            if entry.path().extension().is_some_and(|end| end == "json") {
                 return Ok(CounterPlace::Folder(state.to_owned()));
             }
         }
-        Ok(CounterPlace::Folder(state.join(LEDGERS)))
+        Ok(CounterPlace::Folder(own))
     }
 
     /// The counter of the ledger at `ledger` for `data`; both the counter and the data set are

@@ -45,8 +45,8 @@ pub struct Begin {
     /// answered a round before it is released. If none, all that were not shut out must have
     /// joined, and every round is released at its deadline.
     ///
-    /// **Privacy**: whether a round is held shows whether so many have contributed, which no ε covers.
-    /// Without a number the deadline alone decides, and silence shows nothing.
+    /// **Privacy**: whether a round is held shows whether so many have contributed, which no ε
+    /// covers. Without a number the deadline alone decides, and silence shows nothing.
     pub agents: Option<u32>,
     /// The first round is not announced before this moment, whoever is there.
     pub at: Option<SystemTime>,

@@ -161,9 +161,9 @@ impl PriorProtocol {
     }
 }
 
-/// The version of the rules of a campaign: what sites evaluate first, what they contribute, and what
-/// a release becomes. Parties of two versions would spend ε on a file that is of neither, so it is
-/// among what they agree on.
+/// The version of the rules of a campaign: what sites evaluate first, what they contribute, and
+/// what a release becomes. Parties of two versions would spend ε on a file that is of neither, so
+/// it is among what they agree on.
 pub const CAMPAIGN_RULES: u32 = 2;
 
 /// Everything public that both sides of a campaign compute with: agents that search a space of

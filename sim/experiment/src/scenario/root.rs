@@ -54,13 +54,8 @@ fn located(
     holds: impl Fn(Table) -> bool,
 ) -> ScenarioError {
     let line = problem.key().and_then(|key| line_of(text, key));
-    // A section that only a setting names is the setting's.
-    let is_set = |key: &str, name: &str| {
-        let below = name.strip_prefix(key);
-        below.is_some_and(|rest| rest.is_empty() || (line.is_none() && rest.starts_with('.')))
-    };
     let mut names = settings.iter().map(|setting| name_of(setting));
-    if names.any(|name| problem.key().is_some_and(|key| is_set(key, name))) {
+    if names.any(|name| problem.key().is_some_and(|key| is_about(key, name, line))) {
         return ScenarioError::at("--set", None, problem);
     }
     let is_value = matches!(problem, Problem::Value { .. });
@@ -71,6 +66,13 @@ fn located(
         return ScenarioError::at(source, line, Problem::Set { problem, settings });
     }
     ScenarioError::at(source, line, problem)
+}
+
+/// Whether a problem with this key, in this line of the text, is about the setting of this name: a
+/// section that only a setting names is the setting's.
+fn is_about(key: &str, name: &str, line: Option<usize>) -> bool {
+    let below = name.strip_prefix(key);
+    below.is_some_and(|rest| rest.is_empty() || (line.is_none() && rest.starts_with('.')))
 }
 
 /// Of settings with which a text is refused, the first without which it is not; all if there is

@@ -175,17 +175,14 @@ impl Scenario {
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
         let given = (self.prior.as_ref()).is_some_and(|prior| prior.epsilon_is_given);
         let sets_epsilon = here || given;
-        // What a method of another program uses nobody here knows. A method with keys of its own
-        // may draw in another way.
-        let used = |method: Method| {
-            method.parts().kind == Kind::Custom
-                || uses(method.parts(), self.of(method).beside(sets_epsilon))
-        };
-        let of = if self.methods().any(used) {
+        let of = if self
+            .methods()
+            .any(|method| self.used(method, *uses, sets_epsilon))
+        {
             // Both are set on one line: whoever does that sees both.
-            let follows = |method: &Method| uses(method.parts(), self.beside(false));
-            let left = self.methods().filter(|method| !used(*method));
-            let left = left.filter(|method| given && !here && follows(method));
+            let left = self.methods().filter(|_| given && !here);
+            let left = left.filter(|method| uses(method.parts(), self.beside(false)));
+            let left = left.filter(|method| !self.used(*method, *uses, sets_epsilon));
             let left: Vec<String> = left.map(|method| method.name().to_owned()).collect();
             if left.is_empty() {
                 return None;
@@ -202,6 +199,13 @@ impl Scenario {
             would: would.map(|method| method.name()).collect(),
             of,
         })
+    }
+
+    /// Whether a method of the scenario uses a key: one with keys of its own may draw in another
+    /// way, and what a method of another program uses nobody here knows.
+    fn used(&self, method: Method, uses: Uses, sets_epsilon: bool) -> bool {
+        method.parts().kind == Kind::Custom
+            || uses(method.parts(), self.of(method).beside(sets_epsilon))
     }
 
     fn beside(&self, sets_epsilon: bool) -> Beside {
