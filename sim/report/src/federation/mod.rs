@@ -45,32 +45,40 @@ pub fn read(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord, ReadE
 
 /// The first number of a method in which two summaries differ by more than rounding.
 fn difference(written: &Summary, computed: &Summary) -> Option<String> {
-    let numbers = |method: &MethodSummary| {
-        let measures = method.measures.iter();
-        let measures = measures.map(|measure| (measure.name.clone(), Some(measure.mean)));
-        let losses = method.losses.iter();
-        let losses = losses.map(|loss| (loss.name.clone(), loss.value));
-        measures.chain(losses).collect::<Vec<_>>()
-    };
-    let same = |a: Option<f64>, b: Option<f64>| match (a, b) {
+    written.methods.iter().find_map(|method| {
+        let other = numbers(computed.method(&method.name)?);
+        let mut pairs = numbers(method).into_iter().zip(other);
+        let (written, computed) = pairs.find(|(a, b)| !is_same(a.1, b.1))?;
+        Some(format!(
+            "it has {} = {} of {}, and from scenario.toml, rounds.csv and the transcript follows {}: one of these files was changed \
+             after the run",
+            written.0,
+            told(written.1),
+            method.name,
+            told(computed.1)
+        ))
+    })
+}
+
+/// What a method reached and what it cost, by name.
+fn numbers(method: &MethodSummary) -> Vec<(&str, Option<f64>)> {
+    let measures = method.measures.iter();
+    let measures = measures.map(|measure| (measure.name.as_str(), Some(measure.mean)));
+    let losses = method.losses.iter();
+    measures
+        .chain(losses.map(|loss| (loss.name.as_str(), loss.value)))
+        .collect()
+}
+
+fn is_same(a: Option<f64>, b: Option<f64>) -> bool {
+    match (a, b) {
         (Some(a), Some(b)) => a == b || (a - b).abs() <= 1e-6 * a.abs().max(b.abs()),
         (a, b) => a == b,
-    };
-    let told = |number: Option<f64>| number.map_or("none".to_owned(), |x| significant(x, 4));
-    written.methods.iter().find_map(|method| {
-        let other = computed.method(&method.name)?;
-        let pairs = numbers(method).into_iter().zip(numbers(other));
-        let mut pairs = pairs.filter(|((_, a), (_, b))| !same(*a, *b));
-        pairs.next().map(|((name, a), (_, b))| {
-            format!(
-                "it has {name} = {} of {}, and from scenario.toml, rounds.csv and the transcript follows {}: one of these files was changed \
-                 after the run",
-                told(a),
-                method.name,
-                told(b)
-            )
-        })
-    })
+    }
+}
+
+fn told(number: Option<f64>) -> String {
+    number.map_or("none".to_owned(), |x| significant(x, 4))
 }
 
 /// Summary and files for programs. `kept` are files beside them: the ledger of all methods,
