@@ -165,16 +165,14 @@ impl Output {
 ///
 /// **Errors**: it cannot be started, ends with a code other than 0, or outlives the limit.
 pub fn run(command: &mut Command) -> Result<String, String> {
-    let (output, result) = run_keeping(command);
-    result.map(|()| output)
+    output_of(run_keeping(command))
 }
 
 /// As [`run`], for a command that is stopped after this time, with everything that it has started.
 ///
 /// **Errors**: as [`run`]; the time, if it was not over by then.
 pub fn run_within(limit: Duration, command: &mut Command) -> Result<String, String> {
-    let (output, result) = keeping(limit, command, true);
-    result.map(|()| output)
+    output_of(keeping(limit, command, true))
 }
 
 /// As [`run`], without showing an output that nobody reads.
@@ -188,8 +186,12 @@ pub fn run_quietly(command: &mut Command) -> Result<String, String> {
 ///
 /// **Errors**: as [`run`].
 pub fn run_unseen(command: &mut Command) -> Result<String, String> {
-    let (output, result) = keeping(LIMIT, command, false);
-    result.map(|()| output)
+    output_of(keeping(LIMIT, command, false))
+}
+
+/// What a command wrote that did not fail.
+fn output_of(ended: (String, Result<(), String>)) -> Result<String, String> {
+    ended.1.map(|()| ended.0)
 }
 
 /// As [`run`], with the output also of a command that failed.
