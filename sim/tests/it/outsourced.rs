@@ -285,7 +285,7 @@ fn bad_files_are_refused_with_line_and_column() {
         .run(&["modeler.rounds=7"])
         .unwrap_err();
     assert!(
-        refused.contains("rounds") && refused.contains("repeats"),
+        refused.contains("rounds") && refused.contains("no row is asked twice"),
         "{refused}"
     );
     let missing = executed(&*parse(CSV, &[]).unwrap(), &Options::default(), &()).unwrap_err();

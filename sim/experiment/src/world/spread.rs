@@ -153,7 +153,7 @@ pub fn beyond(config: &CommandConfig, answers: &[f64]) -> Option<String> {
             "objective.optimum = {} is said to be the best possible answer, and {} is among the answers: regret is measured from a \
              value that is none, and is negative in part",
             config.optimum,
-            significant(sign * best, 6)
+            sign * best
         )
     })
 }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn an_answer_better_than_the_best_possible_is_told() {
         let text = "name = \"t\"\ndescription = \"t\"\n[objective]\nkind = \"command\"\ncommand = \"x\"\ninputs = [\"a\"]\n\
-                    input_ranges = [[0, 1]]\noptimum = 20\n[federation]\nagents = 9\nrounds = 4\ninitial_points = 2\n\
+                    input_ranges = [[0, 1]]\ngoal = \"minimize\"\ncandidates = 9\noptimum = 20\n[federation]\nagents = 9\nrounds = 4\ninitial_points = 2\n\
                     [surrogate]\nlengthscale = 0.5\nnoise_variance = 0.01\nfeatures = 20\n[privacy]\nsampling_probability = 0.5\n\
                     noise_multiplier = 1\n";
         let said = |settings: &[&str]| {
