@@ -320,7 +320,7 @@ def test_mended3_what_the_command_line_warns_of_is_warned_of():
     (constants,) = [caution for caution in result.cautions if "federation.constant" in caution]
     assert "negated, because objective.goal is minimize" in constants and "surrogate.signal_variance" in constants
     for name in ("table.txt", "report.html"):
-        assert "Warning: δ" in result.files[name] and "Warning: federation.constant" in result.files[name]
+        assert "Warning: δ" in result.files[name] and "misled: federation.constant" in result.files[name]
     # What is proposed is admitted.
     proposed = constants.split("suggest ")[1].split(" (")[0].split(", ")
     set = {key: float(value) for key, value in (setting.split(" = ") for setting in proposed)}
