@@ -241,12 +241,6 @@ fn steps(report: &mut Report, ready: impl FnOnce()) {
             "rand_core-06,rand_core-09",
         ],
     );
-    tests(
-        report,
-        "core alone, for hosts",
-        1,
-        &["-p", "sordino-core", "--features", "dispatch"],
-    );
     report.step("developer tools", || {
         process::run(&mut cargo(&["test", "-p", "xtask"])).map(|output| count_tests(&output))
     });

@@ -125,6 +125,10 @@ pub fn python(packages: &[&str]) -> Result<PathBuf, String> {
     Ok(programs)
 }
 
+/// How a tool is built that runs for a second or two: optimised, three of them take as long as all
+/// that they check takes to build.
+const UNOPTIMISED: [&str; 2] = ["--locked", "--debug"];
+
 /// A program of the same name as its crate: the one that is installed, or one built into
 /// `target/tools`, once.
 pub fn installed_by_cargo(name: &str, options: &[&str]) -> Result<PathBuf, String> {
@@ -135,8 +139,8 @@ pub fn installed_by_cargo(name: &str, options: &[&str]) -> Result<PathBuf, Strin
     let folder = tools_folder();
     let program = folder.join("bin").join(name);
     if !program.is_file() {
-        let mut command = process::cargo(&["install", name, "--locked", "--quiet", "--root"]);
-        process::run(command.arg(&folder).args(options))?;
+        let mut command = process::cargo(&["install", name, "--quiet", "--root"]);
+        process::run(command.arg(&folder).args(UNOPTIMISED).args(options))?;
     }
     Ok(program)
 }
@@ -158,14 +162,13 @@ pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
         let words = [
             "install",
             name,
-            "--locked",
             "--quiet",
             "--force",
             "--version",
             &pin,
             "--root",
         ];
-        process::run(process::cargo(&words).arg(&folder))?;
+        process::run(process::cargo(&words).arg(&folder).args(UNOPTIMISED))?;
     }
     if is_of(&program, exact) {
         Ok(program)
