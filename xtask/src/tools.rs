@@ -125,8 +125,8 @@ pub fn python(packages: &[&str]) -> Result<PathBuf, String> {
     Ok(programs)
 }
 
-/// How a tool is built that runs for a second or two: optimised, three of them take as long as all
-/// that they check takes to build.
+/// How a tool is built that runs for seconds: unoptimised, three of them take 240 seconds of a
+/// processor to build.
 const UNOPTIMISED: [&str; 2] = ["--locked", "--debug"];
 
 /// A program of the same name as its crate: the one that is installed, or one built into
