@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::process::{self, Report, cargo, root, target_folder};
-use crate::{elf, tools};
+use crate::{elf, once, tools};
 
 /// What writes the header: this very version, because the text is compared byte for byte.
 const CBINDGEN: (&str, &str) = ("cbindgen", "0.29.4");
@@ -75,10 +75,6 @@ pub fn run(report: &mut Report, write: bool) {
         ))
     });
     report.step("C: header", || header(write));
-    report.step("C: refusals", || {
-        process::run(&mut cargo(&["test", "-p", "sordino-c"]))
-            .map(|output| process::count_tests(&output))
-    });
     report.step("C: example on this machine", || same(&host()?));
     for build in &BUILDS {
         report.step(&format!("C: example on {}", build.name), || device(build));
@@ -356,14 +352,7 @@ fn stack_of(readme: &str, part: &str) -> Option<u32> {
 
 /// Whether an example said what the reference in Rust says.
 fn same(said: &str) -> Result<String, String> {
-    let expected = process::run(&mut cargo(&[
-        "run",
-        "-q",
-        "-p",
-        "sordino-c",
-        "--example",
-        "reference",
-    ]))?;
+    let expected = process::run(&mut Command::new(once::example("reference")?))?;
     let lines = expected.lines().count();
     if lines != LINES {
         return Err(format!(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::process::{self, Report, cargo, root, target_folder};
-use crate::tools;
+use crate::{once, tools};
 
 /// The typo checker, a wheel with a binary.
 const TYPOS: &str = "typos==1.52.0";
@@ -181,10 +181,8 @@ fn licences() -> Result<String, String> {
     Ok(String::new())
 }
 
-/// Runs every example, each in a folder of its own. All are built together, as `cargo test` does:
-/// with the features of one package alone, everything below it would be compiled again.
+/// Runs every example, each in a folder of its own.
 pub fn examples() -> Result<String, String> {
-    process::run(&mut cargo(&["build", "--quiet", "--examples"]))?;
     let scratch = target_folder().join("examples-run");
     for (package, example, said) in EXAMPLES {
         let folder = package.trim_start_matches("sordino-");
@@ -208,7 +206,7 @@ pub fn examples() -> Result<String, String> {
             _ => {}
         }
         std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-        let mut command = Command::new(target_folder().join("debug/examples").join(example));
+        let mut command = Command::new(once::example(example)?);
         if ["server", "own_objective", "own_method", "own_posterior"].contains(example) {
             command.arg(place.join("folder"));
         }

@@ -28,6 +28,7 @@ mod elf;
 mod firmware;
 mod habits;
 mod networked;
+mod once;
 mod panic_free;
 mod process;
 mod python;

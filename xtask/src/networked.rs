@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use self::emulator::{Flash, Running, device, image_path, number_before, weighed};
 use crate::process::{self, Report, cargo, root, target_folder, text};
-use crate::{elf, tools};
+use crate::{elf, once, tools};
 
 /// The most flash of the whole image, in bytes.
 const FLASH_MAX: u32 = 496_000;
@@ -221,14 +221,7 @@ fn image() -> Result<String, String> {
     lint_and_build()?;
     let real = size()?;
     process::run(&mut in_folder(&BUILD))?;
-    process::run(&mut cargo(&[
-        "build",
-        "-q",
-        "-p",
-        "sordino-net",
-        "-p",
-        "sordino-sim",
-    ]))?;
+    once::build()?;
     let elf::Size { flash, ram } = size()?;
     for (flash, max) in [(real.flash, FLASH_REAL_MAX), (flash, FLASH_MAX)] {
         if flash > max {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{self, Report, cargo, root, target_folder};
-use crate::tools;
+use crate::{once, tools};
 
 /// What the step takes from PyPI.
 const PACKAGES: [&str; 5] = [
@@ -52,7 +52,7 @@ pub fn run(report: &mut Report) {
     report.step("Python module", || {
         let environment = environment()?;
         let program = |name: &str| Command::new(environment.join("bin").join(name));
-        process::run(&mut cargo(&["build", "-q", "-p", "sordino-sim"]))?;
+        let sordino = once::program("sordino")?;
         let wheels = target_folder().join("wheels");
         // Wheels of other versions would be installed as well.
         let _ = std::fs::remove_dir_all(&wheels);
@@ -86,7 +86,7 @@ pub fn run(report: &mut Report) {
         pytest
             .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
             .current_dir(root().join("python/tests"));
-        let said = process::run(pytest.env("SORDINO", target_folder().join("debug/sordino")))?;
+        let said = process::run(pytest.env("SORDINO", sordino))?;
         let last = said
             .lines()
             .rfind(|line| line.contains("passed"))

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::digests::widths;
+use crate::once;
 use crate::process::{self, Report, cargo};
 
 /// Arguments of `sordino run`, short versions of what ships.
@@ -94,16 +95,18 @@ pub fn run(report: &mut Report, write: bool) {
 
 /// Builds the simulator and returns the path of its program.
 fn build(profile: &str) -> Result<std::path::PathBuf, String> {
-    let release: &[&str] = if profile == "release" {
-        &["--release"]
-    } else {
-        &[]
-    };
-    process::run(&mut cargo(
-        &[&["build", "-q", "-p", "sordino-sim"], release].concat(),
-    ))?;
+    if profile == "debug" {
+        return once::program("sordino");
+    }
+    process::run(&mut cargo(&[
+        "build",
+        "-q",
+        "-p",
+        "sordino-sim",
+        "--release",
+    ]))?;
     Ok(process::target_folder()
-        .join(profile)
+        .join("release")
         .join(format!("sordino{}", std::env::consts::EXE_SUFFIX)))
 }
 

@@ -1,14 +1,15 @@
 //! `cargo xtask test`: everything CI runs. A failed step does not stop the others.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::process::{
     self, Beside, Report, cargo, count_failed, count_tests, failed_tests, has_passed, told,
 };
 use crate::{
-    c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template,
-    tools, web,
+    c, digests, firmware, habits, networked, once, panic_free, python, reproduce, simulator,
+    template, tools, web,
 };
 
 /// Packages whose code is linted and documented.
@@ -45,8 +46,9 @@ const ALONE: usize = 3;
 /// Unit and integration tests, `threads` of them for each processor at a time, then the doctests of
 /// the same packages as a step of their own. Many tests wait for programs and clocks, so up to
 /// [`ALONE`] that fail are run once more, one at a time; the table names them, and what they said.
-fn tests(report: &mut Report, name: &str, threads: usize, words: &[&str]) {
-    let all = |kind: &str| cargo(&[&["test", "--no-fail-fast", kind], words].concat());
+/// `command` has a verb of cargo and more for these packages.
+fn tests(report: &mut Report, name: &str, threads: usize, command: impl Fn(&[&str]) -> Command) {
+    let all = |kind: &str| command(&["test", "--no-fail-fast", kind]);
     report.step(name, || {
         let mut command = all("--tests");
         if std::env::var_os(TEST_THREADS).is_none() {
@@ -135,8 +137,7 @@ fn steps(report: &mut Report, ready: impl FnOnce()) {
         .iter()
         .flat_map(|package| ["-p", package])
         .collect();
-    let quiet =
-        |mut command: std::process::Command| process::run(&mut command).map(|_| String::new());
+    let quiet = |mut command: Command| process::run(&mut command).map(|_| String::new());
 
     report.step("lock files", lock_files);
     report.step("one build for both programs", built_once);
@@ -209,38 +210,20 @@ fn steps(report: &mut Report, ready: impl FnOnce()) {
     report.step("documentation", documentation);
     habits::names(report, false);
     habits::run(report);
-    tests(report, "host tests", 2, &[]);
+    // Among them servers and agents on loopback, killed and lied to; a head and two workers,
+    // killed, resumed, joined late; figures as PDF and PNG.
+    tests(report, "host tests", 3, once::of_all);
     report.step("examples", habits::examples);
-    // Servers and agents on loopback, killed and lied to; a head and two workers, killed, resumed,
-    // joined late; figures as PDF and PNG. Packages of their own, because nobody else needs their
-    // crates, and built together, because what they share is most of the work.
-    let apart = [
-        "--features",
-        "sordino-net/mqtt",
-        "-p",
-        "sordino-net",
-        "-p",
-        "sordino-cluster",
-        "-p",
-        "sordino-figures",
-    ];
-    tests(
-        report,
-        "real federations, a cluster, PDF and PNG",
-        3,
-        &apart,
-    );
-    tests(
-        report,
-        "core alone",
-        1,
-        &[
+    // Here with its default features, as on a device; among the others with `alloc` and `dispatch`.
+    tests(report, "core alone", 1, |words| {
+        let core = [
             "-p",
             "sordino-core",
             "--features",
             "rand_core-06,rand_core-09",
-        ],
-    );
+        ];
+        cargo(&[words, &core].concat())
+    });
     report.step("developer tools", || {
         process::run(&mut cargo(&["test", "-p", "xtask"])).map(|output| count_tests(&output))
     });

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{self, Report, cargo, root, target_folder};
-use crate::tools;
+use crate::{once, tools};
 
 /// Ways to run it, and what it then prints when its parties come to their end.
 const RUNS: [(&[&str], &[&str]); 4] = [
@@ -162,17 +162,8 @@ fn member(trust: &str) -> Result<String, String> {
     let module = exported(MEMBER.0, &["--set", &set])?;
     let folder = copy(&format!("template-{trust}"), &module)?;
     let path = folder.join("src/federation.rs").display().to_string();
-    let example = [
-        "run",
-        "-q",
-        "-p",
-        "sordino-tests",
-        "--example",
-        "template_member",
-        "--",
-        &path,
-    ];
-    let here = process::run(&mut cargo(&example))?;
+    let mut example = Command::new(once::example("template_member")?);
+    let here = process::run(example.arg(&path).current_dir(root()))?;
     ends_as(&folder, &here)
 }
 
@@ -202,16 +193,9 @@ fn ends_as(folder: &Path, here: &str) -> Result<String, String> {
 /// A site of a campaign ends on a device with what hosts' functions end with here; its module is
 /// the one that `sordino terms` writes.
 fn site() -> Result<String, String> {
-    let example = [
-        "run",
-        "-q",
-        "-p",
-        "sordino-net",
-        "--example",
-        "template_site",
-    ];
-    let module = process::run(cargo(&example).args(["--", "module"]))?;
-    let here = process::run(&mut cargo(&example))?;
+    let example = once::example("template_site")?;
+    let module = process::run(Command::new(&example).arg("module"))?;
+    let here = process::run(&mut Command::new(&example))?;
     ends_as(&copy("template-site", &module)?, &here)
 }
 
@@ -234,20 +218,9 @@ fn neither() -> Result<String, String> {
 /// What `sordino export` writes of a scenario in Rust. The program is called as the template's
 /// README says, but for its words about the federation's number and deadline.
 fn exported(scenario: &str, more: &[&str]) -> Result<String, String> {
-    let words = [
-        "run",
-        "-q",
-        "-p",
-        "sordino-sim",
-        "--bin",
-        "sordino",
-        "--",
-        "export",
-        scenario,
-        "--lang",
-        "rust",
-    ];
-    process::run(cargo(&words).args(more))
+    let mut sordino = Command::new(once::program("sordino")?);
+    sordino.args(["export", scenario, "--lang", "rust"]);
+    process::run(sordino.args(more).current_dir(root()))
 }
 
 /// Whether the module that is checked in is the one that is written.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{self, Report, cargo, root, target_folder};
-use crate::tools;
+use crate::{once, tools};
 
 /// Where the module stands in the page.
 const PLACE: &str = "{{MODULE}}";
@@ -29,7 +29,7 @@ pub fn run(report: &mut Report) {
 
 fn check(page: &Path) -> Result<String, String> {
     tools::program("chromium", "chromium")?;
-    process::run(&mut cargo(&["build", "-q", "-p", "sordino-sim"]))?;
+    once::build()?;
     let folder = target_folder().join("web/check");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
