@@ -384,7 +384,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// **Errors**: [`OptimizerError`]. A point that cannot be asked ([`SpaceError::Value`]) changes
     /// nothing: it is not one that was asked for. After any other refusal the model is as it was,
     /// except that a sliding window may have forgotten its oldest observation, and the next
-    /// suggestion is another one.
+    /// suggestion is another one. Ask [`Optimizer::check`] where a value may not be finite.
+    ///
+    /// **Cost**: n² flops. Where a fit is due that [`Optimizer::suggest`] did not make, because
+    /// it was not asked, all of it is made here: at most 48 n³.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
         self.take(point, Some(value))
     }

@@ -514,7 +514,7 @@ fn ask<S: Read + Write>(
     let answer = request(tls, "GET", path, headers, &[], &mut *buffer)?;
     match (answer.status, answer.round, answer.seal) {
         (200, Some(current), Some(seal)) if answer.kept == answer.whole => {
-            party.heard(&buffer[..answer.kept], current, seal)?;
+            return Ok(party.heard(&buffer[..answer.kept], current, seal)?);
         }
         (204 | 503, _, _) => {
             party.exchange().later(answer.later_ms, now());

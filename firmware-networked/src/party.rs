@@ -380,10 +380,10 @@ where
             .save(self.machine.state(), self.parts.flash, &self.digest)
     }
 
-    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
+    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
         let Some(heard) = self.standing.hear(&header, &payload, current, seal)? else {
-            return Ok(());
+            return Ok(false);
         };
         let broadcast = &mut *self.parts.broadcast;
         let vectors = broadcast
@@ -392,7 +392,7 @@ where
         payload.read(vectors)?;
         let numbers = (header.kind == Kind::Broadcast).then_some(&*vectors);
         let frame = match (heard, numbers) {
-            (Heard::Again, _) => return Ok(()),
+            (Heard::Again, _) => return Ok(true),
             (Heard::Missed, numbers) => Frame::Missed(numbers),
             (Heard::Enter, _) if header.round == 0 => Frame::Start,
             (Heard::Enter, Some(numbers)) => Frame::Released(numbers),
@@ -409,7 +409,8 @@ where
                 .write(RELEASES + index as usize, &kept, index, &self.digest)?;
             self.standing.learned |= 1 << index;
         }
-        Ok(self.machine.enter(frame)?)
+        self.machine.enter(frame)?;
+        Ok(true)
     }
 
     fn work(&mut self) -> Result<(), Fatal> {
@@ -427,6 +428,9 @@ where
             _ => {
                 self.parts.flash.step().map_err(Stop::from)?;
                 let value = self.measure(candidate, number)?;
+                if !value.is_finite() {
+                    return Err(Fatal::Given("its sensor says no number"));
+                }
                 self.parts
                     .flash
                     .write(slot, &Entry { candidate, value }, number, &self.digest)?;

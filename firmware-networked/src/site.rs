@@ -346,19 +346,15 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
         self.standing.save(&self.state, self.flash, &self.digest)
     }
 
-    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
+    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
         // What was released is in what the next release is made with, and in the file; that there
         // was a release is remembered.
-        if self
-            .standing
-            .hear(&header, &payload, current, seal)?
-            .is_some()
-            && header.kind == Kind::Broadcast
-        {
+        let heard = self.standing.hear(&header, &payload, current, seal)?;
+        if heard.is_some() && header.kind == Kind::Broadcast {
             self.standing.learned = 1;
         }
-        Ok(())
+        Ok(heard.is_some())
     }
 
     fn lacks(&self) -> Option<Lack> {

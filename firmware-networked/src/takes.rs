@@ -44,10 +44,11 @@ pub trait TakesPart {
     /// **Errors**: [`Fatal::Flash`].
     fn save(&mut self) -> Result<(), Fatal>;
 
-    /// A frame of the server, not stored yet, but for the release in it.
+    /// A frame of the server, not stored yet, but for the release in it. Whether there is something
+    /// to store: there is not where it is of another round.
     ///
     /// **Errors**: [`Fatal`].
-    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal>;
+    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, Fatal>;
 
     /// One observation, or the end of the round; not stored yet, but for the observation itself.
     ///

@@ -27,7 +27,8 @@ use crate::snapshot::{Stored, varint_max};
 pub struct Entry<T> {
     /// The candidate that [`Output::Evaluate`](super::Output::Evaluate) named.
     pub candidate: u32,
-    /// What was observed there, in its own unit, before the offset c₀ is taken off.
+    /// What was observed there, in its own unit, before the offset c₀ is taken off. **Finite**:
+    /// judge it before it is stored, because an agent refuses another one, at every boot.
     pub value: T,
 }
 

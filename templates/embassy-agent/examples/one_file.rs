@@ -41,7 +41,7 @@ const NOW: Millis = Millis(0);
 /// is never behind.
 type Link = Channel<NoopRawMutex, ([u8; FRAME], usize), 1>;
 
-type Map<C> = MapStorage<u16, Nor, C>;
+type Map<C> = MapStorage<u16, Nor<2>, C>;
 
 async fn load<S: Stored>(
     map: &mut Map<impl CacheImpl<u16>>,
@@ -125,7 +125,7 @@ async fn agent(up: &'static Link, down: &'static Link) {
         .expect("as exported");
     let points = federation::candidates().expect("a grid");
     let public = Public::streamed(&draws.config, points, features).expect("fits");
-    let range = const { MapConfig::new(0..nor::LEN) };
+    let range = const { MapConfig::new(0..Nor::<2>::LEN) };
     let mut map = Map::new(Nor::new(), range, Cache::new_uncached());
     let whose = agreement.digest();
     let storage = AgentStorage::split(&public, &mut memory).expect("SIZES");
@@ -179,6 +179,8 @@ async fn agent(up: &'static Link, down: &'static Link) {
                     point,
                 } => {
                     let value = 1.0 - point[0] * point[1];
+                    // Before it is in flash, where it would be read at every boot.
+                    assert!(value.is_finite(), "its sensor says no number");
                     save(
                         &mut map,
                         1 + i as u16,

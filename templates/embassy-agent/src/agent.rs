@@ -5,7 +5,9 @@ use core::fmt::Debug;
 
 use embedded_storage_async::nor_flash::NorFlash;
 use sequential_storage::cache::CacheImpl;
-use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Have, Heard, Want};
+use sordino_core::federated::exchange::{
+    AgentExchange, Agreement, FrameError, Have, Heard, Reply, Want,
+};
 use sordino_core::federated::prior::Released;
 use sordino_core::federated::{Entry, Frame, Member, Next};
 use sordino_core::snapshot::Stored;
@@ -101,16 +103,23 @@ where
     /// From the boot to the end of the run.
     pub async fn take_part(&mut self) {
         loop {
-            match self.exchange.want(board::now()) {
+            let is_changed = match self.exchange.want(board::now()) {
                 Want::Done => return,
                 Want::Refused => panic!("the server does not know this device, or no longer"),
                 Want::Wait(until) => {
                     board::sleep_until(until).await;
-                    continue;
+                    false
                 }
                 Want::Ask(have) => self.ask(&have).await,
-                Want::Work => self.work().await,
+                Want::Work => {
+                    self.work().await;
+                    true
+                }
                 Want::Give(header) => self.give(header).await,
+            };
+            // What comes of waiting is no wear of the flash.
+            if !is_changed {
+                continue;
             }
             self.written += 1;
             let kept = (self.machine.state().clone(), self.exchange.clone());
@@ -121,26 +130,36 @@ where
         }
     }
 
-    /// What comes after what it has? The answer is handed to the agent.
-    async fn ask(&mut self, have: &Have) {
+    /// Asks again after this time: nothing is to store.
+    fn later(&mut self, after_ms: u64) -> bool {
+        self.exchange.later(after_ms, board::now());
+        false
+    }
+
+    /// What comes after what it has? The answer is handed to the agent. Whether there is something
+    /// to store.
+    async fn ask(&mut self, have: &Have) -> bool {
         let (frame, current, seal) = match board::ask(self.link, Request::Next(*have)).await {
             Answer::Next {
                 frame,
                 current,
                 seal,
             } => (frame, current, seal),
-            Answer::Later { after_ms } => return self.exchange.later(after_ms, board::now()),
-            Answer::Reply(_) => return self.exchange.not_you(),
+            Answer::Later { after_ms } => return self.later(after_ms),
+            Answer::Reply(_) => {
+                self.exchange.not_you();
+                return true;
+            }
         };
         let mut numbers = [0.0; NUMBERS];
         let (bytes, len) = frame;
         let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max())
         else {
-            return self.exchange.later(AGAIN, board::now());
+            return self.later(AGAIN);
         };
         let numbers = &mut numbers[..header.len as usize];
         if payload.read(numbers).is_err() {
-            return self.exchange.later(AGAIN, board::now());
+            return self.later(AGAIN);
         }
         let before = self.exchange.clone();
         let released = (header.kind == Kind::Broadcast).then_some(&*numbers);
@@ -152,8 +171,8 @@ where
                 panic!("two histories in round {round}: nothing more is sent")
             }
             // Of another federation, or late.
-            (Err(_), _) => return self.exchange.later(AGAIN, board::now()),
-            (Ok(Heard::Again), _) => return,
+            (Err(_), _) => return self.later(AGAIN),
+            (Ok(Heard::Again), _) => return true,
             (Ok(Heard::Missed), numbers) => Frame::Missed(numbers),
             (Ok(Heard::Enter), _) if header.round == 0 => Frame::Start,
             (Ok(Heard::Enter), Some(numbers)) => Frame::Released(numbers),
@@ -165,7 +184,7 @@ where
         let is_whole = !M::KEEPS_RELEASES || numbers.is_empty() || numbers.len() == NUMBERS;
         if !is_whole || !numbers.iter().all(|x: &f32| x.is_finite()) {
             self.exchange = before;
-            return self.exchange.later(AGAIN, board::now());
+            return self.later(AGAIN);
         }
         // In flash before it is learned, also that there was none.
         if let (true, Some(release)) = (M::KEEPS_RELEASES, header.round.checked_sub(1)) {
@@ -177,8 +196,9 @@ where
         }
         if self.machine.enter(frame).is_err() {
             self.exchange = before;
-            self.exchange.later(AGAIN, board::now());
+            return self.later(AGAIN);
         }
+        true
     }
 
     /// The next observation of this epoch, if there is one.
@@ -198,6 +218,8 @@ where
             Some((found, entry)) if found == number && entry.candidate == candidate => entry.value,
             _ => {
                 let value = board::measure(self.machine.point(candidate)).await;
+                // Before it is in flash: what the agent refuses would be told it at every boot.
+                assert!(value.is_finite(), "its sensor says no number");
                 self.store
                     .save(key, &Entry { candidate, value }, number)
                     .await
@@ -208,13 +230,16 @@ where
     }
 
     /// Sends the answer of this epoch. The state that it follows from is in flash: it was written
-    /// after [`Want::Work`].
-    async fn give(&mut self, header: Header) {
+    /// after [`Want::Work`]. Whether there is something to store.
+    async fn give(&mut self, header: Header) -> bool {
         let mut message = [0; FRAME];
         let len = self.answer(header, &mut message).await;
-        if let Answer::Reply(reply) = board::ask(self.link, Request::Give((message, len))).await {
-            self.exchange.told(header.round, reply, board::now());
-        }
+        let Answer::Reply(reply) = board::ask(self.link, Request::Give((message, len))).await
+        else {
+            return self.later(AGAIN);
+        };
+        self.exchange.told(header.round, reply, board::now());
+        !matches!(reply, Reply::Later { .. })
     }
 
     /// The numbers of this epoch's answer: none if there is nothing to give, or nothing that the

@@ -29,7 +29,8 @@ pub async fn reporter() {
     let epsilon = |value| Epsilon::new(value).expect("a constant in range");
     // Values in [-BOUND, BOUND] on a grid of 2^-20.
     let mechanism = ClampedLaplace::new(BOUND, 20, epsilon(EACH)).expect("constants in range");
-    let mut store = board::store(Digest::of(&("reporter", 1)));
+    // With its user and budget: a flash of others is refused, and spends nothing in their place.
+    let mut store = board::store(Digest::of(&("reporter", USER, BUDGET.to_bits())));
     let first = || ReporterState::new(USER, epsilon(BUDGET));
     let (mut written, mut state) = store
         .load(0)

@@ -13,7 +13,7 @@ use embedded_storage_async::nor_flash::NorFlash;
 use sequential_storage::cache::CacheImpl;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::{Digest, Frame};
-use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Have, Want};
+use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Have, Reply, Want};
 use sordino_core::federated::prior::{
     CampaignProtocol, Opening, OwnPoints, PriorError, Released, Site, own_points_len,
     own_points_scratch_len,
@@ -34,7 +34,7 @@ use crate::store::{FILE, LOG, PAST, STATE, Store};
 /// Milliseconds after which a frame that says nothing is asked for again.
 const AGAIN: u64 = 1000;
 /// Numbers of the file in one item of the flash.
-const ROW: usize = 32;
+pub const ROW: usize = 32;
 /// Such an item.
 pub type Row = Released<f32, ROW>;
 const OWN: usize = own_points_len(FIRST_POINTS, FEATURES);
@@ -187,16 +187,17 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
     /// From the boot to the file.
     async fn take_part(&mut self) {
         loop {
-            match self.kept.exchange.want(board::now()) {
+            let is_changed = match self.kept.exchange.want(board::now()) {
                 Want::Done => return,
                 Want::Refused => panic!("the server does not know this device, or no longer"),
                 Want::Wait(until) => {
                     board::sleep_until(until).await;
-                    continue;
+                    false
                 }
                 Want::Ask(have) => self.ask(&have).await,
                 Want::Work if (self.kept.observations as usize) < FIRST_POINTS => {
-                    self.measure().await
+                    self.measure().await;
+                    true
                 }
                 Want::Work | Want::Give(_) if self.lacks_opening() => self.open().await,
                 Want::Work
@@ -204,10 +205,16 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
                 {
                     self.fetch().await
                 }
-                Want::Work => self.kept.exchange.made(),
+                Want::Work => {
+                    self.kept.exchange.made();
+                    true
+                }
                 Want::Give(header) => self.give(header).await,
+            };
+            // What comes of waiting is no wear of the flash.
+            if is_changed {
+                self.save().await;
             }
-            self.save().await;
         }
     }
 
@@ -229,10 +236,15 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
         round < self.protocol.releases() && self.made.is_none_or(|(made, _)| made != round)
     }
 
+    /// Asks again after this time: nothing is to store.
+    fn later(&mut self, after_ms: u64) -> bool {
+        self.kept.exchange.later(after_ms, board::now());
+        false
+    }
+
     /// What comes after what it has? The numbers of a release are in what the next is made with,
-    /// and in the file.
-    async fn ask(&mut self, have: &Have) {
-        let exchange = &mut self.kept.exchange;
+    /// and in the file. Whether there is something to store, as all that follow.
+    async fn ask(&mut self, have: &Have) -> bool {
         let ((bytes, len), current, seal) = match board::ask(self.link, Request::Next(*have)).await
         {
             Answer::Next {
@@ -240,21 +252,30 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
                 current,
                 seal,
             } => (frame, current, seal),
-            Answer::Later { after_ms } => return exchange.later(after_ms, board::now()),
-            _ => return exchange.not_you(),
+            Answer::Later { after_ms } => return self.later(after_ms),
+            _ => return self.not_you(),
         };
         let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max())
         else {
-            return exchange.later(AGAIN, board::now());
+            return self.later(AGAIN);
         };
-        match exchange.frame(&header, &payload, current, seal) {
-            Ok(_) => self.kept.released |= header.kind == Kind::Broadcast,
+        let heard = self.kept.exchange.frame(&header, &payload, current, seal);
+        match heard {
+            Ok(_) => {
+                self.kept.released |= header.kind == Kind::Broadcast;
+                true
+            }
             Err(FrameError::Fork { round }) => {
                 panic!("two histories in round {round}: nothing more is sent")
             }
             // Of another federation, or late.
-            Err(_) => exchange.later(AGAIN, board::now()),
+            Err(_) => self.later(AGAIN),
         }
+    }
+
+    fn not_you(&mut self) -> bool {
+        self.kept.exchange.not_you();
+        true
     }
 
     /// Keeps a value with its point.
@@ -277,22 +298,28 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
     }
 
     /// Asks what the open release is made with, and computes what it gives.
-    async fn open(&mut self) {
+    async fn open(&mut self) -> bool {
         let round = self.round();
+        // What an exchange has in the making it asks for at once, whatever was said of later.
         let gives = match board::ask(self.link, Request::Opening(round)).await {
             Answer::Frame((bytes, len)) => match self.contribute(&bytes[..len], round) {
                 Ok(gives) => gives,
                 // Another frame than was asked for: later, perhaps.
-                Err(Foreign) => return board::sleep_until(board::now().after(AGAIN)).await,
+                Err(Foreign) => {
+                    board::sleep_until(board::now().after(AGAIN)).await;
+                    return false;
+                }
             },
             Answer::Later { after_ms } => {
-                return board::sleep_until(board::now().after(after_ms)).await;
+                board::sleep_until(board::now().after(after_ms)).await;
+                return false;
             }
             // It is over.
             _ => false,
         };
         self.made = Some((round, gives));
         self.kept.exchange.made();
+        true
     }
 
     /// What it gives to the release that is made with this, into `numbers.upload`; false where its
@@ -348,7 +375,7 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
     }
 
     /// Sends the answer of this round; what it contributes to is in flash before.
-    async fn give(&mut self, header: Header) {
+    async fn give(&mut self, header: Header) -> bool {
         let gives = self.made == Some((header.round, true));
         let upload: &[f64] = if gives { &self.numbers.upload } else { &[] };
         let mut digest = Frame::leaf();
@@ -373,16 +400,17 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
         };
         let mut message = [0; FRAME];
         let len = wire::encode(header, upload, &mut message).expect("the buffer holds any frame");
-        if let Answer::Reply(reply) = board::ask(self.link, Request::Give((message, len))).await {
-            self.kept.exchange.told(header.round, reply, board::now());
-        }
+        let Answer::Reply(reply) = board::ask(self.link, Request::Give((message, len))).await
+        else {
+            return self.later(AGAIN);
+        };
+        self.kept.exchange.told(header.round, reply, board::now());
+        !matches!(reply, Reply::Later { .. })
     }
 
     /// Takes the numbers of the file into flash, row by row, then that they are there.
-    async fn fetch(&mut self) {
-        let Some(buffer) = self.frame.take() else {
-            return;
-        };
+    async fn fetch(&mut self) -> bool {
+        let buffer = self.frame.take().expect("it comes back with every answer");
         match board::ask(self.link, Request::File(buffer)).await {
             Answer::File(buffer, Some(len)) => {
                 let mut numbers = [0.0; FILE_NUMBERS];
@@ -400,20 +428,22 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
                             .expect("flash");
                     }
                     self.kept.file = Some(true);
-                } else {
-                    board::sleep_until(board::now().after(AGAIN)).await;
                 }
                 self.frame = Some(buffer);
             }
             Answer::File(buffer, None) => {
                 self.frame = Some(buffer);
-                if self.kept.released {
-                    return board::sleep_until(board::now().after(AGAIN)).await;
+                if !self.kept.released {
+                    self.kept.file = Some(false);
                 }
-                self.kept.file = Some(false);
             }
-            _ => self.kept.exchange.not_you(),
+            _ => return self.not_you(),
         }
+        if self.kept.file.is_none() {
+            // Another frame than was asked for, or a part of it: later, perhaps.
+            board::sleep_until(board::now().after(AGAIN)).await;
+        }
+        self.kept.file.is_some()
     }
 }
 

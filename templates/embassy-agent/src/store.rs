@@ -46,26 +46,63 @@ pub const FILE: u16 = LOG + OBSERVATIONS as u16;
 /// What an agent wrote after its first state.
 pub const PAST: Range<u16> = RELEASES..LOG + OBSERVATIONS as u16;
 
-/// Bytes of the largest item.
+/// Bytes of the state.
 #[cfg(not(any(member, site)))]
-const LARGEST: usize = max_bytes::<(sordino_core::federated::AgentState, AgentExchange)>();
-/// Bytes of the largest item.
+const STATE_BYTES: usize = max_bytes::<(sordino_core::federated::AgentState, AgentExchange)>();
+/// Bytes of the state.
 #[cfg(member)]
-const LARGEST: usize = {
-    use sordino_core::federated::prior::{MemberState, Released};
-    let state = max_bytes::<(MemberState<f32>, AgentExchange)>();
-    let release = max_bytes::<Released<f32, { crate::config::NUMBERS }>>();
-    if state > release { state } else { release }
+const STATE_BYTES: usize = {
+    use sordino_core::federated::prior::MemberState;
+    max_bytes::<(MemberState<f32>, AgentExchange)>()
 };
-/// Bytes of the largest item.
+/// Bytes of the state.
 #[cfg(site)]
-const LARGEST: usize = {
-    let state = max_bytes::<crate::site::Kept>();
-    let row = max_bytes::<crate::site::Row>();
-    if state > row { state } else { row }
+const STATE_BYTES: usize = max_bytes::<crate::site::Kept>();
+
+/// What is kept beside state, attempts and observations: how many items, and bytes of each.
+#[cfg(not(any(member, site)))]
+const BESIDE: (usize, usize) = (0, 0);
+/// What is kept beside state, attempts and observations: releases, and bytes of each.
+#[cfg(member)]
+const BESIDE: (usize, usize) = {
+    use sordino_core::federated::prior::Released;
+    let bytes = max_bytes::<Released<f32, { crate::config::NUMBERS }>>();
+    (crate::federation::RELEASES, bytes)
+};
+/// What is kept beside state, attempts and observations: rows of the file, and bytes of each.
+#[cfg(site)]
+const BESIDE: (usize, usize) = (
+    crate::config::FILE_NUMBERS.div_ceil(crate::site::ROW),
+    max_bytes::<crate::site::Row>(),
+);
+
+/// Bytes of the largest item.
+const LARGEST: usize = if STATE_BYTES > BESIDE.1 {
+    STATE_BYTES
+} else {
+    BESIDE.1
 };
 /// Bytes of the buffer that the map works in.
 const BUFFER: usize = (LARGEST + 16).next_multiple_of(32);
+
+/// Bytes of a page, the least that is erased at once.
+const PAGE: usize = 4096;
+/// Pages that hold all that an agent keeps in a whole run. **Give its range of the flash as many**,
+/// or as many bytes in pages that are larger: without room it stops in the middle of the run, and
+/// at every boot again.
+pub const PAGES: usize = {
+    /// What an item takes: a header, its key, and the rest of a word.
+    const fn taken(bytes: usize) -> usize {
+        (8 + 2 + bytes).next_multiple_of(8)
+    }
+    let attempts = max_bytes::<sordino_core::federated::shares::Attempts>();
+    // The state twice: the old one is there until the new one is.
+    let kept = 2 * (taken(STATE_BYTES) + taken(attempts))
+        + OBSERVATIONS * taken(max_bytes::<sordino_core::federated::Entry<f32>>())
+        + BESIDE.0 * taken(BESIDE.1);
+    // An item lies in one page; the map marks both ends of a page and keeps one page erased.
+    1 + kept.div_ceil(PAGE - 16 - taken(LARGEST))
+};
 
 /// Why something was not stored or read. A device that cannot store must not go on: it would say
 /// what it cannot remember.

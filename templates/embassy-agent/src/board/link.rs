@@ -66,7 +66,8 @@ pub fn link() -> &'static Link {
     })
 }
 
-/// One request, one answer. On a board, where the way is lost: `Answer::Later`.
+/// One request, one answer. On a board, where the way is lost: `Answer::Later`, and for
+/// [`Request::File`] `Answer::File` with its place and `Some(0)`: the place comes back in any case.
 pub async fn ask(link: &Link, request: Request) -> Answer {
     link.up.send(request).await;
     link.down.receive().await

@@ -46,7 +46,7 @@ pub use noise::{noise, report};
 use nor::Nor;
 
 use crate::federation::DIM;
-use crate::store::Store;
+use crate::store::{PAGES, Store};
 
 #[cfg(all(feature = "agent", site))]
 use campaign as served;
@@ -57,8 +57,8 @@ use vectors as served;
 
 /// A party's part of the flash. Each has a flash of its own here; on one chip, give each **another
 /// range**.
-pub fn store(agreement: Digest) -> Store<Nor, impl CacheImpl<u16>> {
-    const RANGE: MapConfig<Nor> = MapConfig::new(0..nor::LEN);
+pub fn store(agreement: Digest) -> Store<Nor<PAGES>, impl CacheImpl<u16>> {
+    const RANGE: MapConfig<Nor<PAGES>> = MapConfig::new(0..Nor::<PAGES>::LEN);
     Store::new(
         MapStorage::new(Nor::new(), RANGE, Cache::new_uncached()),
         agreement,
