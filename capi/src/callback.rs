@@ -33,10 +33,18 @@ pub struct Entropy {
 /// lie in different erase units, and so must 2 and 3 of a member. What was written is read back at
 /// once: `read` gives what `write` left.
 ///
-/// Several slots may share an erase unit if `write` keeps the others of it: it reads the unit,
-/// replaces one slot and writes it back, or erases only what is not erased. A log is written slot
-/// by slot, and one of its slots again only where a write was cut off or after an erase; the slots
-/// of a state (0 and 1, of a member 2 and 3) in turn, at every change.
+/// A slot whose writing was cut off reads as some bytes. Where the chip refuses to read it (flash
+/// with error correction: STM32 G4, H7, L4, U5), return 0 and fill `bytes` with 0xa5: 0xff and 0
+/// mean erased, and another result than 0 means a flash that ends or is broken. A power cut in the
+/// very first write of an object is then SORDINO_STATUS_STORED_DAMAGED, and its slots are erased by
+/// hand.
+///
+/// Slots of a log may share an erase unit if no power cut takes the others of it: write what is
+/// erased without erasing the unit, and where one slot has to be written again (after a write that
+/// was cut off, or an erase), copy the unit to a spare one first. What reads a unit, erases it and
+/// writes it back loses all of them to a cut in between, which looks like a device that never
+/// measured. The slots of a state (0 and 1, of a member 2 and 3) are written in turn at every
+/// change: give each an erase unit of its own.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Flash {

@@ -9,6 +9,7 @@
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::slice;
+use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::status::{Refusal, Refused, Status};
 
@@ -18,7 +19,8 @@ pub const SORDINO_ALIGN: usize = 8;
 /// The tag of an object whose functions are running.
 const AT_WORK: u32 = 0x5eed_b051;
 
-/// What lies at the beginning of an object's memory.
+/// What lies at the beginning of an object's memory: the tag first of all.
+#[repr(C)]
 pub(crate) struct Handle<B> {
     tag: u32,
     /// Bytes of the memory, from the handle on.
@@ -381,15 +383,20 @@ pub(crate) unsafe fn with<O: Object>(
         Ok(word) => word,
         Err(status) => return status,
     };
-    // SAFETY: an object is there.
-    unsafe { (*handle).tag = AT_WORK };
+    let tag = handle.cast::<u32>();
+    // SAFETY: an object is there, and its tag is what it begins with.
+    unsafe { tag.write_volatile(AT_WORK) };
+    // An interrupt in between sees the tag before any change of the body, and after all of them.
+    compiler_fence(Ordering::SeqCst);
     // SAFETY: as above; the tag says from now on that nobody else may have the body.
     let body = unsafe { &mut (*handle).body };
     // SAFETY: the tag said that `build` wrote the body.
     let body = unsafe { body.assume_init_mut() };
     let came_to = act(body, word).unwrap_or_else(|refused| refused.status);
     // SAFETY: as for the first look at it; a callback that was refused has only read it.
-    unsafe { (*handle).tag = O::TAG };
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: as for the first look at it.
+    unsafe { tag.write_volatile(O::TAG) };
     came_to
 }
 
@@ -434,7 +441,7 @@ unsafe fn found<O: Object>(handle: *const Handle<O::Body>) -> Result<Word, Statu
     }
     // SAFETY: not null, aligned, good for a handle by our caller's word. Of an object at work the
     // tag alone is looked at, because a reference to its body lives.
-    let tag = unsafe { (*handle).tag };
+    let tag = unsafe { handle.cast::<u32>().read_volatile() };
     if tag != O::TAG {
         return Err(if tag == AT_WORK {
             Status::Busy
