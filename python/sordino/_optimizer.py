@@ -103,16 +103,18 @@ class Optimizer:
         self._native.fail(as_json(point))
 
     @property
-    def best(self) -> Optional[Tuple[Point, float]]:
-        """The best value told and its point; None before the first."""
-        found = self._native.best()
+    def best(self, context: Optional[Mapping[str, Any]] = None) -> Optional[Tuple[Point, float]]:
+        """The best value told and its point; with `context` of those that were told with these values of the parameters
+        that are given. None before the first."""
+        found = self._native.best(None if context is None else as_json(context))
         return None if found is None else (self._point(found[0]), found[1])
 
-    def recommend(self) -> Optional[Tuple[Point, float, float]]:
+    def recommend(self, context: Optional[Mapping[str, Any]] = None) -> Optional[Tuple[Point, float, float]]:
         """The told point of the best posterior mean, with mean and standard deviation there: noise moves it less than
         `best`. The deviation takes the fitted noise and lengthscales for the true ones: of few noisy values it is far too
-        small. Both are of the values told, also where a prior file chooses what is asked."""
-        found = self._native.recommend()
+        small. Both are of the values told, also where a prior file chooses what is asked. With `context` it is the best for
+        these values of the parameters that are given, whatever was given with the points told."""
+        found = self._native.recommend(None if context is None else as_json(context))
         return None if found is None else (self._point(found[0]), found[1], found[2])
 
     def history(self) -> List[Dict[str, Any]]:
@@ -129,6 +131,12 @@ class Optimizer:
     def failed(self) -> int:
         """Questions that failed."""
         return self._native.facts()[3]
+
+    @property
+    def reads_prior(self) -> Optional[bool]:
+        """Whether the last question was of a search that reads its file: not once the values told speak against it. None
+        without a file, and before a question."""
+        return self._native.reads_prior()
 
     def predict(self, points: Sequence[Mapping[str, Any]]) -> Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
         """Mean and standard deviation of the function at these points, dicts or the rows of a DataFrame, in the unit of its

@@ -130,18 +130,35 @@ impl Search {
     }
 
     /// The best value told, and where.
-    fn best(&self, py: Python<'_>) -> PyResult<Option<(String, f64)>> {
+    fn best(&self, py: Python<'_>, context: Option<&str>) -> PyResult<Option<(String, f64)>> {
+        let context = context.map(value).transpose()?;
         self.held(py, |search| {
-            Ok(search.best().map(|(point, best)| (text(point), best)))
+            let found = match &context {
+                None => search.best(),
+                Some(context) => search.best_given(context)?,
+            };
+            Ok(found.map(|(point, best)| (text(point), best)))
         })
     }
 
+    /// Whether the last question was of a search that reads its file.
+    fn reads_prior(&self, py: Python<'_>) -> PyResult<Option<bool>> {
+        self.held(py, |search| Ok(search.reads_file()))
+    }
+
     /// The point of the best posterior mean, mean and standard deviation.
-    fn recommend(&self, py: Python<'_>) -> PyResult<Option<(String, f64, f64)>> {
+    fn recommend(
+        &self,
+        py: Python<'_>,
+        context: Option<&str>,
+    ) -> PyResult<Option<(String, f64, f64)>> {
+        let context = context.map(value).transpose()?;
         self.held(py, |search| {
-            Ok(search
-                .recommend()?
-                .map(|(point, Estimate { mean, std })| (text(point), mean, std)))
+            let found = match &context {
+                None => search.recommend()?,
+                Some(context) => search.recommend_given(context)?,
+            };
+            Ok(found.map(|(point, Estimate { mean, std })| (text(point), mean, std)))
         })
     }
 

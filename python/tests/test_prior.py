@@ -118,6 +118,7 @@ def test_what_was_saved_goes_on(prior, tmp_path):
         point = optimizer.ask()
         optimizer.tell(point, loss(point))
     optimizer.save(saved)
+    assert optimizer.reads_prior is True
     copies = [pickle.loads(pickle.dumps(optimizer)), sordino.Optimizer.load(saved, prior=path)]
     following = optimizer.ask()
     assert [copy.ask() for copy in copies] == [following, following]

@@ -13,7 +13,7 @@ mod columns;
 
 use affine::if_image;
 use alike::{if_alike, if_disguised};
-use columns::{if_constant, if_gridded, if_repeated, if_untried};
+use columns::{if_constant, if_gridded, if_narrow, if_repeated, if_untried};
 
 /// Number of studies times ε below which files of the example's kind were worth nothing:
 /// `docs/prior-files.md` has the table.
@@ -33,6 +33,7 @@ pub fn doubts(publication: &Publication, studies: &[Study]) -> Vec<String> {
         if_constant(&publication.space, studies),
         if_untried(&publication.space, studies),
         if_gridded(&publication.space, studies),
+        if_narrow(&publication.space, studies),
         if_repeated(studies),
         if_alike(studies),
         if_image(studies),

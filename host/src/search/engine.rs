@@ -130,6 +130,8 @@ pub(super) struct Proposal {
     pub(super) numbers: Vec<f64>,
     /// Whether it was chosen with the file.
     pub(super) is_guided: bool,
+    /// Whether the file is read with so many values, and they speak for it.
+    pub(super) is_borne_out: bool,
 }
 
 #[derive(Clone)]
@@ -297,12 +299,14 @@ impl Engine {
             return Ok(Proposal {
                 numbers,
                 is_guided: guide.is_asked(known.len()),
+                is_borne_out: true,
             });
         }
         let believer = self.believer(pending, failed)?;
         Ok(Proposal {
             numbers: self.alone(believer, given, (pending, failed))?,
             is_guided: false,
+            is_borne_out: false,
         })
     }
 

@@ -118,7 +118,9 @@ impl Listed {
     ///
     /// **Cost**: as [`Search::ask`](super::Search::ask).
     pub fn ask(&self) -> Result<Asked, SearchError> {
-        let Proposal { numbers, is_guided } = self.engine.propose(&self.given, &[], &[])?;
+        let Proposal {
+            numbers, is_guided, ..
+        } = self.engine.propose(&self.given, &[], &[])?;
         // A question is one of the points, and a point that occurs twice is its first.
         let place = self.points.iter().position(|point| *point == numbers);
         Ok(Asked {

@@ -135,6 +135,7 @@ pub struct Search {
     pending: Vec<Vec<f64>>,
     failed: Vec<Vec<f64>>,
     engine: Engine,
+    reads_file: Option<bool>,
 }
 
 impl Search {
@@ -202,6 +203,7 @@ impl Search {
             pending: Vec::new(),
             failed: Vec::new(),
             engine,
+            reads_file: None,
         })
     }
 
@@ -225,11 +227,18 @@ impl Search {
         let given = self.head.space.context(context)?;
         self.first_question()?;
         let proposal = self.engine.propose(&given, &self.pending, &self.failed)?;
+        self.reads_file = self.head.prior.as_ref().map(|_| proposal.is_borne_out);
         let numbers = proposal.numbers;
         let point = self.head.space.point(&numbers);
         self.pending.push(numbers);
         self.events.push(Event::Asked(point.clone()));
         Ok(point)
+    }
+
+    /// Whether the last question of [`Search::ask`] was that of a search that reads its file: not
+    /// once the values told speak against it. `None` without a file, and before a question.
+    pub fn reads_file(&self) -> Option<bool> {
+        self.reads_file
     }
 
     /// Tells the value of a point, as the user counts; a question under way, or any other of the
@@ -322,10 +331,23 @@ impl Search {
         told.map(move |(numbers, value)| (numbers.as_slice(), sign * value))
     }
 
-    /// The best value told, and where: the first of equal ones.
+    /// The best value told, and where: the first of equal ones. Of parameters that are given it is
+    /// the best of all that were: [`Search::best_given`].
     pub fn best(&self) -> Option<(Point, f64)> {
+        self.best_of(&[])
+    }
+
+    /// The best value told where the parameters that are given had these values.
+    ///
+    /// **Errors**: [`SearchError::Space`] for values of other parameters, or of too few.
+    pub fn best_given(&self, context: &Value) -> Result<Option<(Point, f64)>, SearchError> {
+        Ok(self.best_of(&self.head.space.context(context)?))
+    }
+
+    fn best_of(&self, given: &[Option<f64>]) -> Option<(Point, f64)> {
         let mut best: Option<(&[f64], f64)> = None;
-        for (numbers, value) in self.told() {
+        let told = self.told().filter(|(numbers, _)| is_at(numbers, given));
+        for (numbers, value) in told {
             if best.is_none_or(|(_, known)| self.head.goal.prefers(value, known)) {
                 best = Some((numbers, value));
             }
@@ -335,11 +357,37 @@ impl Search {
 
     /// The point to use: of the best posterior mean among those that were told, with mean and
     /// standard deviation of the function there, as the user counts. Noise moves it less than
-    /// [`Search::best`]. Both are of the values told, also where a file chooses what is asked.
+    /// [`Search::best`]. Both are of the values told, also where a file chooses what is asked. Of
+    /// parameters that are given it may have any value that was: [`Search::recommend_given`].
     ///
     /// **Errors**: [`SearchError::Surrogate`]. **Cost**: as [`Search::predict`].
     pub fn recommend(&self) -> Result<Option<(Point, Estimate)>, SearchError> {
-        let points: Vec<Vec<f64>> = self.told().map(|(numbers, _)| numbers.to_vec()).collect();
+        self.recommend_of(&[])
+    }
+
+    /// The same where the parameters that are given have these values: of all points that were
+    /// told, whatever was given with them, with these values in place of those.
+    ///
+    /// **Errors**: as [`Search::best_given`]; [`SearchError::Surrogate`]. **Cost**: as
+    /// [`Search::predict`].
+    pub fn recommend_given(
+        &self,
+        context: &Value,
+    ) -> Result<Option<(Point, Estimate)>, SearchError> {
+        self.recommend_of(&self.head.space.context(context)?)
+    }
+
+    fn recommend_of(
+        &self,
+        given: &[Option<f64>],
+    ) -> Result<Option<(Point, Estimate)>, SearchError> {
+        let mut points: Vec<Vec<f64>> = self.told().map(|(numbers, _)| numbers.to_vec()).collect();
+        for (place, given) in points
+            .iter_mut()
+            .flat_map(|point| point.iter_mut().zip(given))
+        {
+            *place = given.unwrap_or(*place);
+        }
         let estimates = self.estimates(&points)?;
         let mut best: Option<(usize, Estimate)> = None;
         for (place, estimate) in estimates.into_iter().enumerate() {
@@ -465,6 +513,12 @@ impl Search {
             Event::Failed(point) => self.fail(&Value::Object(point)),
         }
     }
+}
+
+/// Whether a point has the values of what is given.
+fn is_at(numbers: &[f64], given: &[Option<f64>]) -> bool {
+    let mut pairs = numbers.iter().zip(given);
+    pairs.all(|(number, given)| given.is_none_or(|given| given == *number))
 }
 
 #[cfg(test)]

@@ -269,6 +269,20 @@ fn a_context_is_given_and_comes_back_with_the_question() {
         let point = search.ask(&json!({"load": load})).unwrap();
         assert!(value(&point) > -0.02, "{point:?}");
     }
+    // What is best was at some load; what is asked for is at this one, also where nothing was told.
+    let told: Vec<(Point, f64)> = search.history().collect();
+    let at = told.iter().filter(|(point, _)| point["load"] == 0.7);
+    let best = at.max_by(|a, b| a.1.total_cmp(&b.1)).cloned();
+    assert_eq!(search.best_given(&json!({"load": 0.7})).unwrap(), best);
+    assert_eq!(search.best_given(&json!({"load": 0.75})).unwrap(), None);
+    for load in [0.15, 0.75] {
+        let (point, _) = search
+            .recommend_given(&json!({"load": load}))
+            .unwrap()
+            .unwrap();
+        assert!(point["load"] == load && value(&point) > -0.02, "{point:?}");
+    }
+    assert!(search.recommend_given(&json!({})).is_err());
     let refused = search.ask(&json!({})).unwrap_err().to_string();
     assert_eq!(
         refused,

@@ -454,8 +454,30 @@ fn what_is_given_is_in_every_question_and_what_does_not_fit_is_refused() {
         "--format",
         "json",
     ];
-    let result = json(&done(&folder, &with("echo $SORDINO_LOAD", &arguments)));
+    let ended = done(&folder, &with("echo $SORDINO_LOAD", &arguments));
+    let result = json(&ended);
     assert_eq!(result["best"]["value"], 0.5);
+    let said = text(&ended.stderr);
+    let one = "all 3 values are 0.5: does the command read its parameters (SORDINO_<NAME>, or JSON on standard input)?";
+    assert!(said.contains(one), "{said}");
+    // Of the value that is given now, though the smaller ones were at another.
+    let now = [
+        "--evaluations",
+        "6",
+        "--given",
+        "load=0.75",
+        "--resume",
+        "--format",
+        "json",
+    ];
+    let result = json(&done(&folder, &with("echo $SORDINO_LOAD", &now)));
+    for found in [&result["best"], &result["recommended"]] {
+        assert_eq!(found["point"]["load"], 0.75, "{result}");
+    }
+    assert_eq!(
+        (&result["best"]["value"], &result["given"]["load"]),
+        (&0.75.into(), &0.75.into())
+    );
     for (more, said) in [
         (
             &[][..],
@@ -508,7 +530,9 @@ fn what_is_given_is_in_every_question_and_what_does_not_fit_is_refused() {
     };
     let said = told("echo 1", "2", "new-search");
     assert!(
-        said.contains("new-search: holds no search yet; one begins"),
+        said.contains(
+            "new-search: holds no search yet; one begins; beside it lie those of sordino-optimize"
+        ),
         "{said}"
     );
     let another = "another command than that of the 2 values in new-search: all count";

@@ -374,6 +374,47 @@ fn one_contributor_under_several_names_is_refused_or_told_of() {
     }
 }
 
+/// Who asks for it is refused in place of warned, before anything is charged.
+#[test]
+fn what_is_warned_of_is_refused_where_that_is_asked_for() {
+    let folder = case("strict", 60);
+    let space = read(&folder, "space.toml").replace("scale = \"log\"\n", "");
+    let wide = space.replace("high = 1\n", "high = 400\n");
+    std::fs::write(folder.join("space.toml"), wide).unwrap();
+    let before = names(&folder);
+    let output = counted(&folder, &publish(&["p.safetensors", "--strict"]));
+    let told = failed(&output);
+    for needed in [
+        "all rows lie in a small part of a range, and a file says little of the rest of it: `rate` (from ",
+        "% of 0.0001 to 400)",
+        "--strict: 1 warning, as told before this line; nothing was published",
+    ] {
+        assert!(told.contains(needed), "{told}");
+    }
+    assert_eq!(names(&folder), before);
+}
+
+/// Whatever the line ends: the line of an editor, and what is wrong with it.
+#[test]
+fn a_row_of_another_length_is_told_of_by_its_line() {
+    let folder = case("fields", 60);
+    let text = read(&folder, "studies.csv");
+    let with = |end: &str, more: &str| {
+        let lines: Vec<&str> = text.lines().take(13).chain([more]).collect();
+        std::fs::write(folder.join("studies.csv"), lines.join(end) + end).unwrap();
+        refused(&folder, 2, &publish(&["p.safetensors"]))
+    };
+    for end in ["\n", "\r\n"] {
+        let short = with(end, "s1,0.5,a");
+        let found =
+            "studies.csv:14: 3 fields; admissible: 4, as in the first line; nothing was published";
+        assert!(short.contains(found), "{short}");
+        let long = with(end, "s1,0,5,a,1.5");
+        let found = ":14: 5 fields; admissible: 4, as in the first line; a text with a comma stands in quotes, and decimals follow";
+        assert!(long.contains(found), "{long}");
+    }
+}
+
 #[test]
 fn a_ledger_is_shown_with_both_meanings_of_its_epsilon() {
     let folder = case("shown", 60);

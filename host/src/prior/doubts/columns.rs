@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::super::publish::Study;
 use crate::space::{Parameter, Space, Values};
-use crate::text::first_three;
+use crate::text::{first_three, significant};
 
 /// The one value that a parameter has in all studies, if it has one only.
 fn constant(studies: &[Study], axis: usize) -> Option<f64> {
@@ -122,6 +122,44 @@ pub(super) fn if_gridded(space: &Space, studies: &[Study]) -> Option<String> {
         format!(
             "levels of a grid stand as a range, and a file of many studies misleads by that: {}; name them in the space as choices with \
              ordered = true",
+            first_three(&names, ", ")
+        )
+    })
+}
+
+/// A parameter whose rows lie in a smaller part of its range than this leaves nearly all of it
+/// untried.
+const PART_MIN: f64 = 0.1;
+
+/// Says of which parameters all rows lie in a small part of the range: a file says little of the
+/// rest, and its lengthscale is that of the whole range.
+pub(super) fn if_narrow(space: &Space, studies: &[Study]) -> Option<String> {
+    let core = space.core().ok()?;
+    let mut found = Vec::new();
+    for (axis, parameter) in space.parameters().iter().enumerate() {
+        let Values::Number { low, high, .. } = parameter.values else {
+            continue;
+        };
+        let rows = studies.iter().flat_map(|study| &study.values);
+        let values = rows.map(|(point, _)| point[axis]);
+        let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| {
+            (x.min(least), x.max(most))
+        });
+        let part = core.to_unit(axis, most)? - core.to_unit(axis, least)?;
+        // One value in all rows is another doubt.
+        if most > least && part < PART_MIN {
+            found.push(format!(
+                "`{}` (from {least} to {most}, {} % of {low} to {high})",
+                parameter.name,
+                significant(100.0 * part, 2)
+            ));
+        }
+    }
+    let names: Vec<&str> = found.iter().map(String::as_str).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "all rows lie in a small part of a range, and a file says little of the rest of it: {}; take the range that was searched, or \
+             scale = \"log\" where values have many magnitudes",
             first_three(&names, ", ")
         )
     })

@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE|URL")]
     pub prior: Option<String>,
     /// Value of a parameter that the space file calls context: the same in every question of this
-    /// run
+    /// run, and in what it says is best. With --resume it may be another one
     #[arg(long, value_name = "NAME=VALUE")]
     pub given: Vec<String>,
     /// Kill a command that takes longer, with what it started, and count it as failed [default:

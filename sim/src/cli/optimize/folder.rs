@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sordino_experiment::files::{FolderLock, LOCK, read_bounded, write_atomically};
-use sordino_host::files::create_folders_privately;
+use sordino_host::files::{create_folders_privately, folder_of};
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Event, Head, Search, SearchError};
 use sordino_host::space::{BYTES_MAX, Point};
@@ -14,7 +14,7 @@ use sordino_host::space::{BYTES_MAX, Point};
 use super::picture::{self, so_far};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::progress::log::note;
-use sordino_experiment::text::{Quoted, chain};
+use sordino_experiment::text::{Quoted, chain, first_three};
 
 /// What was asked and answered: a line of JSON each, durable before anything is made of it.
 pub const STORE: &str = "search.jsonl";
@@ -70,7 +70,13 @@ impl Folder {
             )));
         }
         if resume && text.is_empty() {
-            note(&format!("{shown}: holds no search yet; one begins"));
+            let others = searches_beside(path);
+            let others: Vec<&str> = others.iter().map(String::as_str).collect();
+            let beside = match others.len() {
+                0 => String::new(),
+                _ => format!("; beside it lie those of {}", first_three(&others, ", ")),
+            };
+            note(&format!("{shown}: holds no search yet; one begins{beside}"));
         }
         let search = if text.is_empty() {
             begun
@@ -137,8 +143,13 @@ impl Folder {
     /// Writes `best.json`, `history.csv` and the picture anew.
     ///
     /// **Errors**: those of the system.
-    pub fn publish(&self, search: &Search, value: Option<&str>) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(&result(search, value)?)
+    pub fn publish(
+        &self,
+        search: &Search,
+        context: &Value,
+        value: Option<&str>,
+    ) -> Result<(), CliError> {
+        let text = serde_json::to_string_pretty(&result(search, context, value)?)
             .map_err(CliError::failure)?
             + "\n";
         let mut files = vec![("best.json", text), ("history.csv", history(search))];
@@ -151,6 +162,22 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+/// Folders beside this one that hold a search, by name: who wrote a name wrongly meant one of them.
+fn searches_beside(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder_of(path))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let found = entries.filter(|entry| entry.path().join(STORE).is_file());
+    let own = path.file_name();
+    let names = found.filter(|entry| Some(&*entry.file_name()) != own);
+    let mut names: Vec<String> = names
+        .map(|entry| Quoted(&entry.file_name().to_string_lossy()).to_string())
+        .collect();
+    names.sort();
+    names
 }
 
 /// Refuses a folder that holds something and no search: files there may have the names of ours.
@@ -216,28 +243,33 @@ fn field(value: &Value) -> String {
 /// Values below which nothing is fitted to them, so that nothing is expected but them.
 const MODEL_FROM: usize = 3;
 
-/// The point to use and what the model expects there; nothing before there is a model.
+/// The point to use where these values are given, and what the model expects there; nothing before
+/// there is a model.
 ///
 /// No deviation stands beside it: the model's is that of its one fit of noise and lengthscales.
 /// With noise, its ±2 deviations held the function in 1, 26 and 37 of 40 searches of 8, 25 and 50
 /// values, in 40 without noise.
 ///
 /// **Errors**: the surrogate's.
-pub fn recommended(search: &Search) -> Result<Option<(Point, f64)>, CliError> {
+pub fn recommended(search: &Search, context: &Value) -> Result<Option<(Point, f64)>, CliError> {
     if search.len() < MODEL_FROM {
         return Ok(None);
     }
-    let found = search.recommend().map_err(CliError::failure)?;
+    let found = search.recommend_given(context);
+    let found = found.map_err(CliError::failure)?;
     Ok(found.map(|(point, estimate)| (point, estimate.mean)))
 }
 
-/// All that was learned, as one JSON object.
+/// All that was learned, as one JSON object; what is best and what is recommended are of the values
+/// that are given.
 ///
 /// **Errors**: the surrogate's.
-pub fn result(search: &Search, value: Option<&str>) -> Result<Value, CliError> {
-    let recommended = recommended(search)?;
+pub fn result(search: &Search, context: &Value, value: Option<&str>) -> Result<Value, CliError> {
+    let recommended = recommended(search, context)?;
+    let best = search.best_given(context).map_err(CliError::failure)?;
     Ok(json!({
-        "best": search.best().map(pair),
+        "given": context,
+        "best": best.map(pair),
         "recommended": recommended.map(|(point, mean)| {
             json!({"point": Value::Object(point), "mean": mean})
         }),
@@ -245,6 +277,7 @@ pub fn result(search: &Search, value: Option<&str>) -> Result<Value, CliError> {
         "value": value,
         "seed": search.head().seed,
         "prior": search.head().prior,
+        "reads_prior": search.reads_file(),
         "evaluations": search.len(),
         "failed": search.failed(),
         "history": search.history().map(pair).collect::<Vec<_>>(),

@@ -46,6 +46,9 @@ const FAILED_MAX: usize = 10;
 /// known, until it has given one.
 const FAILED_FIRST_MAX: usize = 3;
 
+/// So many values that are all one are no accident.
+const SAME_MIN: usize = 3;
+
 /// The most characters of a command's last line that are shown.
 const LINE_SHOWN_MAX: usize = 60;
 
@@ -117,9 +120,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         failed: 0,
         standing,
         doubted: Vec::new(),
+        read_file: prior.as_ref().and_then(|prior| {
+            let reading = Reading::of(Some(prior.label.self_test));
+            reading.uses_file().then_some(true)
+        }),
     };
     let ended = course.run(&stop);
-    course.folder.publish(&course.search, course.value)?;
+    course.publish()?;
     ended?;
     course.tell()?;
     if arguments.log == Log::Json {
@@ -221,6 +228,9 @@ struct Course<'a> {
     /// Questions at which a command on trial failed. They stay under way until it gives a value:
     /// then they have failed, otherwise nothing of them is kept.
     doubted: Vec<Point>,
+    /// Whether the last question was asked by the file, as it was told; nothing without one, or of
+    /// one that is not read.
+    read_file: Option<bool>,
 }
 
 impl Course<'_> {
@@ -269,9 +279,12 @@ impl Course<'_> {
         if stop.wishes() > 0 && !self.has_all() {
             let out = arguments.out.display();
             let known = self.search.len();
+            let kept = match known {
+                1 => "1 value is kept".to_owned(),
+                _ => format!("{known} values are kept"),
+            };
             let why = format!(
-                "interrupted: every command was ended; {known} values are kept in {out}; the same command with --resume \
-                 goes on"
+                "interrupted: every command was ended; {kept} in {out}; the same command with --resume goes on"
             );
             return Err(CliError::interrupted(why, stop.exit_code()));
         }
@@ -292,6 +305,7 @@ impl Course<'_> {
             None => {
                 let point = self.search.ask(&self.context).map_err(CliError::failure)?;
                 self.folder.record(&self.search)?;
+                self.told_of_file();
                 point
             }
         };
@@ -338,7 +352,7 @@ impl Course<'_> {
                 self.failed = 0;
                 self.folder.record(&self.search)?;
                 self.has_measured()?;
-                let best = self.search.best().map_or(value, |(_, best)| best);
+                let best = self.best()?.map_or(value, |(_, best)| best);
                 note(&format!(
                     "{} of {}: {} at {shown}; best {}",
                     self.search.len(),
@@ -368,7 +382,33 @@ impl Course<'_> {
                 }
             }
         }
-        self.folder.publish(&self.search, self.value)
+        self.publish()
+    }
+
+    fn publish(&self) -> Result<(), CliError> {
+        self.folder.publish(&self.search, &self.context, self.value)
+    }
+
+    /// The best value where the parameters that are given have the values of this run.
+    fn best(&self) -> Result<Option<(Point, f64)>, CliError> {
+        let best = self.search.best_given(&self.context);
+        best.map_err(CliError::failure)
+    }
+
+    /// Says when values speak against the file, and when they no longer do.
+    fn told_of_file(&mut self) {
+        let reads = self.search.reads_file();
+        if reads == self.read_file {
+            return;
+        }
+        if let (Some(reads), Some(_)) = (reads, self.read_file) {
+            note(if reads {
+                "prior file: your values speak for it again, and it is read"
+            } else {
+                "prior file: your values speak against it, or say enough by themselves; the search goes on without it"
+            });
+        }
+        self.read_file = reads;
     }
 
     /// A question under way has failed for good.
@@ -436,27 +476,44 @@ impl Course<'_> {
         }
     }
 
+    /// Says that all values are one: the command may not read its parameters.
+    fn told_of_one_value(&self) {
+        let mut values = self.search.history().map(|(_, value)| value);
+        let first = values.next();
+        if self.search.len() >= SAME_MIN && values.all(|value| Some(value) == first) {
+            note(&format!(
+                "all {} values are {}: does the command read its parameters (SORDINO_<NAME>, or JSON on standard input)?",
+                self.search.len(),
+                first.map_or_else(String::new, exact)
+            ));
+        }
+    }
+
     /// The results on standard output.
     fn tell(&self) -> Result<(), CliError> {
-        let Some((point, best)) = self.search.best() else {
+        if self.search.is_empty() {
             return Err(CliError::failure("no question was answered"));
-        };
+        }
+        self.told_of_one_value();
         if self.arguments.format == Format::Json {
-            return print_json(&result(&self.search, self.value)?);
+            return print_json(&result(&self.search, &self.context, self.value)?);
         }
         let name = self.value.unwrap_or("value");
-        let mut text = format!(
-            "best {name}: {} at {}\n",
-            significant(best, digits(&self.search)),
-            shown(&point)
-        );
-        if let Some((point, mean)) = recommended(&self.search)? {
+        let mut text = match self.best()? {
+            Some((point, best)) => format!(
+                "best {name}: {} at {}\n",
+                significant(best, digits(&self.search)),
+                shown(&point)
+            ),
+            None => format!("no {name} was measured with what is given\n"),
+        };
+        if let Some((point, mean)) = recommended(&self.search, &self.context)? {
             text.push_str(&format!(
                 "recommended: {}, where the model expects {}{}\n",
                 shown(&point),
                 significant(mean, digits(&self.search) - 2),
                 match self.search.head().prior {
-                    Some(_) => ", by these values without the file",
+                    Some(_) => ", by your values alone",
                     None => "",
                 }
             ));

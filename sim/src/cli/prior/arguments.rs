@@ -65,6 +65,9 @@ pub struct Arguments {
     /// be; nothing is charged, made or written
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Refuse, before anything is charged, what there would be a warning of
+    #[arg(long)]
+    pub(super) strict: bool,
     /// The file, which must not exist yet: its name ends with .safetensors
     #[arg(long, value_name = "FILE")]
     pub(super) out: PathBuf,

@@ -168,9 +168,11 @@ fn facts(exported: &Exported<'_>) -> Vec<String> {
         format!("Data set {}", label::origin(label)),
         format!("Worth: {}", worth.replace('ε', "epsilon")),
         format!(
-            "epsilon {} at delta {}{}",
+            "epsilon {} at delta {}, of a contributor that is used or counts as nothing (zero-out neighbours); between any two \
+             things that it may hold, epsilon {} at the same delta{}",
             significant_up(label.epsilon, 4),
             label.delta,
+            significant_up(label.replace_epsilon, 4),
             if label.simulated {
                 "; simulated, protects nobody"
             } else {

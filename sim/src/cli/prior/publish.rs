@@ -50,7 +50,15 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let terms = checked.terms();
     let ledger = &arguments.ledger;
     let preview = ledger.preview(&terms, checked.events(), checked.first(), NOTHING)?;
-    checked.doubts().iter().for_each(|told| note(told));
+    let doubts = checked.doubts();
+    doubts.iter().for_each(|told| note(told));
+    if arguments.strict && !doubts.is_empty() {
+        let many = if doubts.len() == 1 { "" } else { "s" };
+        let count = doubts.len();
+        return Err(input(format!(
+            "--strict: {count} warning{many}, as told before this line"
+        )));
+    }
     // How many evaluations there are is not public.
     note(&format!("{} studies", studies.len()));
     if arguments.dry_run {

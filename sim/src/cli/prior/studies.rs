@@ -64,7 +64,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
     let mut studies: Vec<Study> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for record in reader.records() {
-        let record = record.map_err(|error| refused(path, &format!(": {error}")))?;
+        let record = record.map_err(|error| refused(path, &malformed(&bytes, &error)))?;
         let begin = record.position().map_or(0, csv::Position::byte);
         let field = |column: usize| record.get(column).unwrap_or_default();
         // As spreadsheets write rows that were emptied.
@@ -108,6 +108,25 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         studies[place].values.push((numbers, value));
     }
     Ok(studies)
+}
+
+/// What is wrong with a row that is none of the table.
+fn malformed(bytes: &[u8], error: &csv::Error) -> String {
+    let csv::ErrorKind::UnequalLengths {
+        pos: Some(place),
+        expected_len,
+        len,
+    } = error.kind()
+    else {
+        return format!(": {error}");
+    };
+    let line = line_at(bytes, place.byte());
+    let hint = if len > expected_len {
+        "; a text with a comma stands in quotes, and decimals follow a point"
+    } else {
+        ""
+    };
+    format!(":{line}: {len} fields; admissible: {expected_len}, as in the first line{hint}")
 }
 
 /// The error of a table: its path, then what is wrong.
@@ -372,7 +391,7 @@ mod tests {
             ("study,rate,kind,value\n,1,a,1\n", ":2: `study` is empty"),
             (
                 "study,rate,kind,value\nx,1,a\n",
-                "found record with 3 fields",
+                ":2: 3 fields; admissible: 4, as in the first line;",
             ),
         ] {
             let refused = of(text).unwrap_err();

@@ -30,7 +30,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The answer: sentences under five questions.
+/// The answer: sentences under four questions.
 #[derive(Serialize)]
 struct Answer {
     scenario: String,
