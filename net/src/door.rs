@@ -146,7 +146,7 @@ impl Door {
             Refusal::Masks => {
                 "the key of its masks is missing, not asked for, another than before, or another agent's"
             }
-            Refusal::NotWritten => return self.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
+            Refusal::Unavailable => return self.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
         };
         (StatusCode::FORBIDDEN, why).into_response()
     }

@@ -12,7 +12,6 @@
 //! `revoked.jsonl` works as usual. Where there are two servers as well, `enrolled.jsonl` has the
 //! key of each agent's masks, which its certificate brought first and which stays.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -25,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_core::federated::shares::Trust;
 use sordino_host::files::{FileError, read_text, sync_folder};
+use sordino_host::text::chain;
 
 use crate::identity::io_at;
 use crate::invitation::Token;
@@ -122,8 +122,8 @@ pub enum Refusal {
     Masks,
     /// The invitation was good until a moment that is over.
     Over,
-    /// The server cannot write it down; not the sender's fault.
-    NotWritten,
+    /// The server cannot read its lists, or not write it down; not the sender's fault.
+    Unavailable,
 }
 
 #[derive(Default)]
@@ -139,6 +139,10 @@ struct Lists {
     certified: BTreeSet<u32>,
     /// The files that others write, as they were when they were read: invitations, revocations.
     read: [Mark; 2],
+    /// Why the last agent that came could not be written down.
+    unwritten: Option<String>,
+    /// What was told of files that are broken: those of others, its own.
+    told: [Option<String>; 2],
 }
 
 impl Lists {
@@ -216,6 +220,21 @@ impl Enrolment {
         };
         enrolment.refresh()?;
         Ok(enrolment)
+    }
+
+    /// Reads again what commands write, if it has changed, and says what is wrong: a list that
+    /// cannot be read, an agent that could not be written down. Each text is said once, until it is
+    /// over.
+    pub fn trouble(&self) -> Option<String> {
+        let unread = self.refresh().err().map(|error| chain(&error));
+        let mut lists = self.lists();
+        let now = [unread, lists.unwritten.clone()];
+        let told = std::mem::replace(&mut lists.told, now.clone());
+        let new = now
+            .into_iter()
+            .zip(told)
+            .find(|(now, told)| now != told && now.is_some());
+        new.and_then(|(now, _)| now)
     }
 
     /// Where there are two servers nobody is enrolled without the key of its masks; where there is
@@ -323,14 +342,15 @@ impl Enrolment {
                 return Err(Refusal::Revoked);
             }
             lists.admits_masks(slot, masks)?;
-            if let Entry::Vacant(place) = lists.masks.entry(slot) {
-                self.write(&Enrolled {
+            if !lists.masks.contains_key(&slot) {
+                let line = Enrolled {
                     slot,
                     key: None,
                     masks: Some(masks),
                     token: None,
-                })?;
-                place.insert(masks);
+                };
+                self.write(&mut lists, &line)?;
+                lists.masks.insert(slot, masks);
             }
         }
         self.certified(slot)
@@ -398,7 +418,8 @@ impl Enrolment {
         if masks.is_some() != (self.trust == Trust::TwoServers) {
             return Err(Refusal::Masks);
         }
-        self.refresh().map_err(|_| Refusal::NotWritten)?;
+        // Said by `trouble`, which whoever serves asks.
+        self.refresh().map_err(|_| Refusal::Unavailable)?;
         let mut lists = self.lists();
         if lists.revoked.contains(&slot) {
             return Err(Refusal::Revoked);
@@ -425,12 +446,13 @@ impl Enrolment {
             return Err(Refusal::Over);
         }
         let token = offer.again.then_some(token);
-        self.write(&Enrolled {
+        let line = Enrolled {
             slot,
             key: Some(key),
             masks,
             token: token.clone(),
-        })?;
+        };
+        self.write(&mut lists, &line)?;
         lists.bind(slot, key);
         lists.masks.extend(masks.map(|masks| (slot, masks)));
         lists.used.extend(token);
@@ -438,11 +460,16 @@ impl Enrolment {
     }
 
     /// Writes down who came, before anybody acts upon it.
-    fn write(&self, line: &Enrolled) -> Result<(), Refusal> {
+    fn write(&self, lists: &mut Lists, line: &Enrolled) -> Result<(), Refusal> {
         let Some(folder) = &self.folder else {
             return Ok(());
         };
-        append(folder, ENROLLED, line).map_err(|_| Refusal::NotWritten)
+        let written = append(folder, ENROLLED, line);
+        lists.unwritten = written.err().map(|error| chain(&error));
+        match lists.unwritten {
+            None => Ok(()),
+            Some(_) => Err(Refusal::Unavailable),
+        }
     }
 }
 

@@ -55,6 +55,8 @@ const ROUND: &str = "round";
 const OPEN_ROUND: &str = "round.bin";
 /// When the last frame was announced first, in seconds since 1970.
 const LAST: &str = "last";
+/// What was agreed on, also in an agent's folder and a helper's.
+pub(crate) const TERMS: &str = "terms.bin";
 /// The ledger, with every charge.
 pub(crate) const LEDGER: &str = "ledger.jsonl";
 /// The file of a campaign's releases.
@@ -258,7 +260,7 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`].
     pub fn open(path: &Path) -> Result<Self, FolderError> {
-        let terms = read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX);
+        let terms = read_bounded(&path.join(TERMS), TERMS_BYTES_MAX);
         let terms = terms.map_err(|error| match error.is_missing() {
             true => FolderError::NoFolder {
                 path: path.to_owned(),
@@ -284,7 +286,7 @@ impl Folder {
     pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
         create_folders_privately(&path.join("frames"))?;
         let held = locked(path)?;
-        let file = path.join("terms.bin");
+        let file = path.join(TERMS);
         if !file.exists() {
             write_privately(&file, &terms.to_stored()?)?;
         }

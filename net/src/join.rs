@@ -26,6 +26,7 @@ use crate::agent::replay::AGENT;
 use crate::agent::{AgentEnd, Awaited, Best, HostAgent, Query};
 use crate::authority;
 use crate::data::{self, Before, Data, DataError};
+use crate::folder::TERMS;
 pub use crate::identity::Certified;
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
@@ -110,12 +111,14 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
         });
     };
     remove_leftovers(folder)?;
-    let over = finished(joining)?;
-    if let Some((joined, true)) = over {
-        // It may have been killed before it wrote so.
-        settled(joining)?;
-        return Ok(joined);
-    }
+    let over = match finished(joining)? {
+        Some((joined, true)) => {
+            // It may have been killed before it wrote so.
+            settled(joining)?;
+            return Ok(joined);
+        }
+        untold => untold.map(|(joined, _)| joined),
+    };
     let identity = identity(joining)?;
     let tls = identity.client(&invitation.pins)?;
     let mut link = Link::new(
@@ -156,8 +159,8 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
 }
 
 /// What an agent did that needs its server no more, and did not reach it. It gives nothing more.
-fn left(joining: &Joining, over: Option<(Joined, bool)>) -> Result<Joined, JoinError> {
-    let (joined, _) = over.ok_or(LinkError::Silence)?;
+fn left(joining: &Joining, over: Option<Joined>) -> Result<Joined, JoinError> {
+    let joined = over.ok_or(LinkError::Silence)?;
     settled(joining)?;
     Ok(joined)
 }
@@ -418,7 +421,7 @@ async fn enrolled(
 /// What an agent with the last frame did, and whether the server knows that it has it: if so, no
 /// server is needed; if not, the agent tries for a few seconds to tell it.
 fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
-    let [file, terms] = [AGENT, "terms.bin"].map(|name| joining.folder.join(name));
+    let [file, terms] = [AGENT, TERMS].map(|name| joining.folder.join(name));
     if !file.exists() || !terms.exists() {
         return Ok(None);
     }
@@ -537,7 +540,7 @@ async fn terms(
     link: &mut Link,
     is_over: bool,
 ) -> Result<Option<Terms>, JoinError> {
-    let path = joining.folder.join("terms.bin");
+    let path = joining.folder.join(TERMS);
     let invitation = &joining.invitation;
     match read_bounded(&path, TERMS_BYTES_MAX) {
         Ok(bytes) => {
@@ -620,7 +623,8 @@ struct Part<'a> {
     joining: &'a Joining,
     terms: &'a Terms,
     link: &'a mut Link,
-    over: Option<(Joined, bool)>,
+    /// What it did, of one that may go on without its server.
+    over: Option<Joined>,
     count: Option<Contributions>,
 }
 

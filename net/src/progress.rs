@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_experiment::progress::log::{Log, elapsed};
-use sordino_experiment::text::{chain, significant_up};
+use sordino_experiment::text::significant_up;
 use sordino_host::ledger::Ledger;
 use sordino_host::signature::Fingerprint;
 use tokio::sync::watch;
@@ -272,9 +272,7 @@ pub async fn tell(
         return;
     }
     loop {
-        if let Err(error) = enrolment.refresh() {
-            note(&chain(&error));
-        }
+        enrolment.trouble().iter().for_each(|told| note(told));
         let now = *status.borrow_and_update();
         let enrolled = enrolment.count();
         if std::mem::replace(&mut held, now.held) < now.held {
@@ -282,7 +280,7 @@ pub async fn tell(
                 "round {} is held: {} of at least {} agents have contributed; nothing is released or charged, and the round stays open for \
                  another deadline",
                 now.round + 1,
-                now.present,
+                now.held_with,
                 now.needed
             ));
         }

@@ -86,10 +86,10 @@ pub struct Rounds {
     is_waiting: bool,
     /// All rounds were over when this server started.
     was_over: bool,
-    /// Answers that a round needs to be released.
+    /// Contributions that a round needs to be released.
     needed: u32,
     /// Agents that have answered the open round: without those that nobody waits for.
-    present: u32,
+    answered: u32,
     /// Those of them that had something to give.
     contributed: u32,
     status: watch::Sender<Status>,
@@ -123,7 +123,7 @@ impl Rounds {
             is_waiting: false,
             was_over: false,
             needed: 0,
-            present: 0,
+            answered: 0,
             contributed: 0,
             status: watch::Sender::new(Status {
                 is_waiting: true,
@@ -147,11 +147,11 @@ impl Rounds {
         (self.history, self.frames) = (history, frames);
     }
 
-    /// From now on a round is released only when this many agents have answered it: a public
-    /// number. Until then it is held: it stays open for another deadline, no noise is added, and
-    /// nothing is charged.
-    pub fn need(&mut self, answers: u32) {
-        self.needed = answers;
+    /// From now on a round is released only when this many agents have contributed to it: a public
+    /// number; an answer without numbers is none. Until then it is held: it stays open for another
+    /// deadline, no noise is added, and nothing is charged.
+    pub fn need(&mut self, contributions: u32) {
+        self.needed = contributions;
     }
 
     fn now(&self) -> Millis {
@@ -219,7 +219,7 @@ impl Rounds {
             may_close_early: early,
         };
         self.exchange.begin(round, attempt, chain, period);
-        (self.is_waiting, self.present, self.contributed) = (false, 0, 0);
+        (self.is_waiting, self.answered, self.contributed) = (false, 0, 0);
         // All at once: nobody sees a round that is open and is not this one.
         self.tell_with(|status| (status.is_waiting, status.awaits_helper) = (false, false));
         std::mem::take(&mut self.parked)
@@ -273,10 +273,11 @@ impl Rounds {
             return false;
         }
         let now = self.now();
-        let present = self.contributed;
+        let contributed = self.contributed;
         let needed = self.needed;
         self.status.send_modify(|status| {
-            (status.held, status.present, status.needed) = (status.held + 1, present, needed)
+            status.held += 1;
+            (status.held_with, status.needed) = (contributed, needed);
         });
         self.deadline = now.after(length_ms);
         self.exchange.postpone(self.deadline);
@@ -297,11 +298,11 @@ impl Rounds {
     }
 
     /// Answers requests until the round ends: at its deadline, or, if that was announced, when all
-    /// have answered. A round that fewer agents than [needed](Rounds::need) have answered stays
-    /// open for another `length_ms`, again and again. `take` gets uploads; what it refuses is said
-    /// to the sender.
+    /// have answered. A round that fewer agents than [needed](Rounds::need) have contributed to
+    /// stays open for another `length_ms`, again and again. `take` gets uploads; what it refuses is
+    /// said to the sender.
     ///
-    /// **Returns** whether all have answered.
+    /// **Returns** whether it closed early, because all have answered.
     ///
     /// **Errors**: [`Stop`].
     pub async fn collect(
@@ -541,7 +542,7 @@ impl Rounds {
         }) {
             Ok(()) => {
                 self.exchange.took(who);
-                self.present += 1;
+                self.answered += 1;
                 // An answer without numbers is an answer, and nothing in a release.
                 if header.len > 0 || !share.is_empty() {
                     self.contributed += 1;
@@ -575,7 +576,7 @@ impl Rounds {
     fn tell_with(&mut self, change: impl FnOnce(&mut Status)) {
         let round = self.exchange.round();
         // Without those that were shut out, whom the exchange does not wait for.
-        let answered = self.present;
+        let answered = self.answered;
         let now = self.now();
         let closes_in_ms = match self.exchange.due(now) {
             Due::At(deadline) => deadline.since(now),

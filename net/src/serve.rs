@@ -278,8 +278,8 @@ fn length_ms(protocol: &Protocol, epoch: u32, deadline_ms: u64, ask_again_ms: u6
     }
 }
 
-/// What is open: the round, its attempt, and how long it lasts at most.
-struct Opening {
+/// The round that is open, and how long it lasts at most.
+struct OpenRound {
     round: u32,
     length_ms: u64,
 }
@@ -362,8 +362,12 @@ async fn all_rounds<T: Number, P: Served<T>>(
         )?;
         around::excuse(rounds, folder.path());
         // A round that the budget skips has no release to hold.
-        rounds.need(if open { serving.begin.answers() } else { 0 });
-        let opening = Opening { round, length_ms };
+        rounds.need(if open {
+            serving.begin.contributions()
+        } else {
+            0
+        });
+        let opening = OpenRound { round, length_ms };
         let drawing = drawn_beside::<T, P>(host, open)?;
         match leader.as_deref_mut().filter(|_| open) {
             Some(leader) => shared::<T, P>(around, host, rounds, leader, opening).await?,
@@ -396,7 +400,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
 async fn collected<T: Number, P: Served<T>>(
     host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,
-    Opening { round, length_ms }: Opening,
+    OpenRound { round, length_ms }: OpenRound,
     open: bool,
 ) -> Result<(), ServeError> {
     let mut vector = None;
@@ -424,7 +428,7 @@ async fn shared<T: Number, P: Served<T>>(
     host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,
     leader: &mut Leader,
-    Opening { round, length_ms }: Opening,
+    OpenRound { round, length_ms }: OpenRound,
 ) -> Result<(), ServeError> {
     if leader.has_asked(round) {
         // Until agents have asked: this folder may be an older copy, which one that has heard more

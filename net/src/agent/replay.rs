@@ -12,6 +12,7 @@ use sordino_core::random::RunSeed;
 use sordino_host::files::{FileError, read_bounded};
 
 use super::{AgentEnd, HostAgent, digest_of};
+use crate::folder::TERMS;
 use crate::identity::io_at;
 use crate::journal::{JournalError, Step, parse, read};
 use crate::party::{Number, Party, Served, dispatch};
@@ -98,10 +99,7 @@ pub struct Replayed {
 ///
 /// **Errors**: [`ReplayError`], which names the line or the file.
 pub fn replay(folder: &Path) -> Result<Replayed, ReplayError> {
-    let terms = Terms::from_bytes(
-        &read_bounded(&folder.join("terms.bin"), TERMS_BYTES_MAX)?,
-        None,
-    )?;
+    let terms = Terms::from_bytes(&read_bounded(&folder.join(TERMS), TERMS_BYTES_MAX)?, None)?;
     dispatch!(terms.agreement, replay_in(folder, &terms))
 }
 /// The refusal of a journal that leads elsewhere than the agent's file.

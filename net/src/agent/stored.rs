@@ -13,7 +13,7 @@ use sordino_host::prior::PriorFile;
 
 use super::beside::beside;
 use super::{AgentEnd, HostAgent};
-use crate::folder::PRIOR;
+use crate::folder::{PRIOR, TERMS};
 use crate::journal::{Journal, Mark, Step};
 use crate::party::{Number, Party};
 use crate::progress::note;
@@ -22,8 +22,6 @@ use crate::terms::{Difference, TERMS_BYTES_MAX, Terms};
 
 /// What the file is called in its first line.
 const NAME: &str = "agent";
-/// The terms, in an agent's folder.
-const TERMS: &str = "terms.bin";
 /// An agent's file is read up to this length.
 const BYTES_MAX: u64 = 1 << 30;
 

@@ -10,7 +10,7 @@ use sordino_host::ledger;
 use sordino_host::ledger::{Contents, Spent};
 
 use crate::admission;
-use crate::folder::{Folder, LEDGER};
+use crate::folder::{Folder, LEDGER, TERMS};
 use crate::help::folder::HelpFolder;
 use crate::serve::about;
 use crate::terms::Terms;
@@ -114,9 +114,6 @@ fn of_terms(contents: &Contents, terms: &Terms) -> Result<(), CliError> {
         "{LEDGER} is not of {TERMS}: the ledger has {found}, the terms {expected}"
     )))
 }
-
-/// The file of the terms.
-const TERMS: &str = "terms.bin";
 
 /// What a ledger is for, without the name of the data.
 fn told(terms: &ledger::Terms) -> String {

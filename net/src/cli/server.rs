@@ -350,14 +350,16 @@ fn begin(arguments: &Serve, counter: &CounterPlace) -> Result<(Folder, Vec<Strin
     };
     judged(arguments, &terms)?;
     let agents = terms.agreement.protocol.agents();
-    let least = [
-        arguments.min_agents,
-        arguments.begin_when.and_then(|begin| begin.agents),
-    ];
-    if let Some(least) = least.into_iter().flatten().find(|least| *least > agents) {
-        return Err(CliError::input(format!(
-            "--min-agents {least}: this federation has {agents} agents"
-        )));
+    let begin_when = arguments.begin_when.and_then(|begin| begin.agents);
+    for (option, least) in [
+        ("--min-agents", arguments.min_agents),
+        ("--begin-when", begin_when),
+    ] {
+        if let Some(least) = least.filter(|least| *least > agents) {
+            return Err(CliError::input(format!(
+                "{option} {least}: this federation has {agents} agents"
+            )));
+        }
     }
     terms.authority = arguments.ca.as_deref().map(common::authority).transpose()?;
     let admitted = admission::admit(&terms).map_err(CliError::input)?;

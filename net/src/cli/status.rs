@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 
 use super::common;
 use crate::agent::replay::AGENT;
+use crate::folder::TERMS;
 use crate::status::Standing;
 
 /// An answer is read up to this length,
@@ -61,7 +62,7 @@ fn of_folder(folder: &Path) -> Result<Standing, CliError> {
             "{shown}: the folder of a site, which `sordino join` goes on with; the folder that `sordino serve` was given is needed"
         )));
     }
-    if !folder.join("terms.bin").is_file() {
+    if !folder.join(TERMS).is_file() {
         return Err(CliError::input(format!(
             "{shown}: no folder of a server; one has terms.bin"
         )));

@@ -33,9 +33,12 @@ fn a_revocation_holds_whatever_is_broken() {
     assert_eq!(enrolment.slot(&key(1)), None);
     assert_eq!(
         enrolment.enrol(2, &[2; 16], key(2)),
-        Err(Refusal::NotWritten),
+        Err(Refusal::Unavailable),
         "nobody comes in meanwhile"
     );
+    let told = enrolment.trouble().unwrap();
+    assert!(told.contains(INVITATIONS) && told.contains('5'), "{told}");
+    assert_eq!(enrolment.trouble(), None, "told once");
     std::fs::write(&invitations, &whole).unwrap();
     enrolment.refresh().unwrap();
     // A broken line among the revocations themselves costs that line, and is told.
@@ -60,6 +63,30 @@ fn a_revocation_holds_whatever_is_broken() {
         (enrolment.slot(&key(3)), enrolment.slot(&key(1))),
         (None, Some(1))
     );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A site that could not be written down was sent away for ever, and nobody was told why.
+#[test]
+fn who_cannot_be_written_down_is_told_once() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-unwritten-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    let enrolment = Enrolment::open(&folder).unwrap();
+    invite(&folder, 0, Some(&[0; 16]), Offer::default()).unwrap();
+    let list = folder.join(ENROLLED);
+    drop(std::fs::remove_file(&list));
+    std::fs::create_dir(&list).unwrap();
+    for _ in 0..2 {
+        let refused = enrolment.enrol(0, &[0; 16], key(1));
+        assert_eq!(refused, Err(Refusal::Unavailable));
+    }
+    let told = enrolment.trouble().unwrap();
+    assert!(told.contains(ENROLLED), "{told}");
+    assert_eq!(enrolment.trouble(), None);
+    std::fs::remove_dir(&list).unwrap();
+    enrolment.enrol(0, &[0; 16], key(1)).unwrap();
+    assert_eq!(enrolment.trouble(), None);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

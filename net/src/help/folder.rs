@@ -34,6 +34,7 @@ use sordino_host::signature::{Fingerprint, KeyError};
 use super::address::HelperAddress;
 use super::gate::LedBy;
 use crate::authority::{AuthorityError, Leaders};
+use crate::folder::TERMS;
 use crate::identity::{CERTIFICATE_BYTES_MAX, Identity, IdentityError, lock_folder};
 use crate::invitation::Token;
 use crate::keys;
@@ -345,7 +346,7 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError::Terms`].
     pub fn terms(&self) -> Result<Option<Terms>, HelpFolderError> {
-        match read_bounded(&self.path.join("terms.bin"), TERMS_BYTES_MAX) {
+        match read_bounded(&self.path.join(TERMS), TERMS_BYTES_MAX) {
             Ok(bytes) => Ok(Some(Terms::from_bytes(&bytes, None)?)),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error.into()),
@@ -357,7 +358,7 @@ impl HelpFolder {
     /// **Errors**: [`HelpFolderError`].
     pub fn keep(&self, terms: &Terms) -> Result<(), HelpFolderError> {
         Ok(write_privately(
-            &self.path.join("terms.bin"),
+            &self.path.join(TERMS),
             &terms.to_stored()?,
         )?)
     }

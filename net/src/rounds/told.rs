@@ -127,7 +127,7 @@ pub struct Status {
     /// release.
     pub held: u64,
     /// Agents that had contributed at the last of them.
-    pub present: u32,
+    pub held_with: u32,
     /// Contributions that were needed.
     pub needed: u32,
     /// Questions that wait for the next frame.

@@ -70,14 +70,10 @@ impl Around<'_> {
         let begin = self.serving.begin;
         let agents = self.folder.terms.agreement.protocol.agents();
         let mut told = None;
-        let mut told_broken = false;
         let waited = rounds.wait(|| {
             // Who was shut out meanwhile neither counts nor is waited for.
-            if let Err(error) = self.enrolment.refresh()
-                && !std::mem::replace(&mut told_broken, true)
-            {
-                progress::note(&chain(&error));
-            }
+            let trouble = self.enrolment.trouble();
+            trouble.iter().for_each(|told| progress::note(told));
             let joined = self.enrolment.count() as u32;
             let revoked = self.enrolment.shut_out() as u32;
             let needed = begin.joined(agents, revoked);

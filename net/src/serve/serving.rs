@@ -42,7 +42,7 @@ pub struct Serving {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begin {
     /// Agents that must have joined before the first round is announced, and that must have
-    /// answered a round before it is released. If none, all that were not shut out must have
+    /// contributed to a round before it is released. If none, all that were not shut out must have
     /// joined, and every round is released at its deadline.
     ///
     /// **Privacy**: whether a round is held shows whether so many have contributed, which no ε
@@ -58,8 +58,8 @@ impl Begin {
         self.agents.unwrap_or(agents.saturating_sub(revoked).max(1))
     }
 
-    /// Answers without which a round is not released.
-    pub(super) fn answers(&self) -> u32 {
+    /// Contributions without which a round is not released.
+    pub(super) fn contributions(&self) -> u32 {
         self.agents.unwrap_or(0)
     }
 }

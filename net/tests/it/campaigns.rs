@@ -593,6 +593,11 @@ fn what_a_campaign_cannot_be_is_refused_before_anything_is_begun() {
             (
                 SPACE,
                 &["--epsilon", "1", "--begin-when", "7"],
+                "--begin-when 7: this federation has 6 agents",
+            ),
+            (
+                SPACE,
+                &["--epsilon", "1", "--min-agents", "7"],
                 "--min-agents 7: this federation has 6 agents",
             ),
             (
