@@ -121,7 +121,7 @@ fn head(arguments: &Cluster, model: &dyn Model, options: &Options) -> Result<Hea
         )));
     }
     let scenario = model.resolved();
-    let identity = journal::head(&scenario, options.data.as_deref()).0;
+    let identity = journal::head(&scenario, options.data.as_deref())?.0;
     let listen = arguments.listen.clone();
     let workers = arguments.workers;
     let terms = Terms {

@@ -45,7 +45,8 @@ pub fn takes_part(
     identity: &[u8; 32],
     data: Option<&Path>,
 ) -> Result<Scenario, String> {
-    if journal::head(text, data).0 != *identity {
+    let own = journal::head(text, data).map_err(|error| chain(&error))?;
+    if own.0 != *identity {
         return Err(format!(
             "its scenario, data (--data) or version of the program ({}) are not those of the head",
             env!("CARGO_PKG_VERSION")

@@ -95,8 +95,8 @@ impl Paired {
 
 /// ε of all releases of one run, by two accountants. `None` where there is no finite bound.
 ///
-/// A budget (`privacy.max_epsilon`) counts by neither of them: its filter, like the ledger's, uses
-/// Rényi accounting, for which filters are proven.
+/// A budget (`privacy.max_epsilon`) counts as the ledger does: exactly where everybody is in each
+/// release, and by Rényi accounting, for which filters are proven, where releases are sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyLoss {
     /// Which two inputs are compared.
@@ -223,7 +223,7 @@ pub fn loss_after(curve: &[(u32, Option<f64>)], releases: u32) -> Option<f64> {
 }
 
 /// The tight ε at the scenario's δ after up to `releases` releases of a private method, for
-/// [`loss_after`]. Empty for a method that releases nothing.
+/// [`loss_after`].
 ///
 /// **Errors**: as [`privacy_loss`].
 pub fn losses(

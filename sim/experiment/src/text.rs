@@ -57,6 +57,43 @@ impl Display for Quoted<'_> {
     }
 }
 
+/// The first few lines in which two texts differ, quoted, those of TOML with their section; `None`
+/// if the texts are the same.
+pub fn difference(there: &str, here: &str) -> Option<String> {
+    if there == here {
+        return None;
+    }
+    let (old, new) = (with_sections(there), with_sections(here));
+    let gone = old.iter().filter(|line| !new.contains(line));
+    let come = new.iter().filter(|line| !old.contains(line));
+    let marked = gone
+        .map(|line| format!("- {}", Quoted(line)))
+        .chain(come.map(|line| format!("+ {}", Quoted(line))));
+    let shown: Vec<String> = marked.take(6).collect();
+    Some(if shown.is_empty() {
+        "the order of keys or lines".to_owned()
+    } else {
+        shown.join("; ")
+    })
+}
+
+/// The lines of a text, a key of TOML with the section that it is of: several have a key of the
+/// same name.
+fn with_sections(text: &str) -> Vec<String> {
+    let mut section = "";
+    let lines = text.lines().map(|line| {
+        let header = line.trim().trim_matches(['[', ']']);
+        if line.starts_with('[') {
+            section = header;
+        }
+        match line.split_once(" = ") {
+            Some(_) if !section.is_empty() => format!("{section}.{line}"),
+            _ => line.to_owned(),
+        }
+    });
+    lines.collect()
+}
+
 /// Lines of places in a text of records, as editors count them: CSV readers count CRLF one too low
 /// and empty lines not at all. **Cost**: each byte is looked at once, if places come in order.
 pub struct Lines<'t> {
@@ -100,6 +137,22 @@ impl<'t> Lines<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_says_in_which_section_and_is_never_empty() {
+        let swapped = |a, b| format!("[objective]\nnoise = {a}\n[surrogate]\nnoise = {b}\n");
+        let (there, here) = (swapped(1, 2), swapped(2, 1));
+        assert_eq!(
+            difference(&there, &here).as_deref(),
+            Some(
+                "- objective.noise = 1; - surrogate.noise = 2; + objective.noise = 2; \
+                 + surrogate.noise = 1"
+            )
+        );
+        assert_eq!(difference(&there, &there), None);
+        let moved = difference("a = 1\nb = 2", "b = 2\na = 1");
+        assert_eq!(moved.as_deref(), Some("the order of keys or lines"));
+    }
 
     #[test]
     fn one_line_of_bounded_length() {

@@ -80,7 +80,14 @@ pub(crate) fn begin_in(
     model: &dyn Model,
     data: Option<&Path>,
 ) -> Result<Place, ExecuteError> {
-    let journal = Journal::begin_or_resume(folder.path(), &model.resolved(), data)?;
+    let journal = match Journal::begin_or_resume(folder.path(), &model.resolved(), data) {
+        Ok(journal) => journal,
+        Err(error) => {
+            // One that was made for this, and nothing is in it.
+            folder.discard_if_empty();
+            return Err(error.into());
+        }
+    };
     Ok(journal.map_or(Place::Complete, |journal| {
         Place::Open(OpenRun {
             folder,

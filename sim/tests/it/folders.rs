@@ -33,13 +33,16 @@ fn models() -> [(
             "federated",
             vec!["run", SMALL, "--set", METHODS, "--runs", "1"],
             "privacy.noise_multiplier=2.5",
-            ["- noise_multiplier = 1.0", "+ noise_multiplier = 2.5"],
+            [
+                "- privacy.noise_multiplier = 1.0",
+                "+ privacy.noise_multiplier = 2.5",
+            ],
         ),
         (
             "local",
             [&["run"], &LOCAL[..], &["--runs", "2"]].concat(),
             "users.epsilon=7",
-            ["- epsilon = 1.0", "+ epsilon = 7.0"],
+            ["- users.epsilon = 1.0", "+ users.epsilon = 7.0"],
         ),
     ]
 }

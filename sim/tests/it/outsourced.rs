@@ -2,7 +2,7 @@
 //! threads, files of the user's own, going on after an interruption, refusals.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use sordino_engine::{Model, ModelError, Options};
@@ -11,7 +11,8 @@ use sordino_experiment::record::Record;
 use sordino_lab::execute::executed;
 
 use crate::util::{
-    StopAfter, done, files, json, refused, said, scratch, settings, shipped, sordino, with, without,
+    StopAfter, done, files, json, refused, said, scratch, settings, shared_data, shipped, sordino,
+    with, without,
 };
 
 fn parse(text: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
@@ -430,7 +431,7 @@ fn refusals_name_the_key() {
 /// Real tables, where the folder with them is there; says so where it is not.
 #[test]
 fn real_tables_run() {
-    let folder = Path::new("/work/shared/data");
+    let folder = shared_data();
     for (name, path, rows) in [
         (
             "outsourced-hdb",

@@ -1,10 +1,10 @@
 //! Test AUC against scikit-learn (auc.json, made by auc_reference.py).
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 use sordino_experiment::world::tuning::Tuning;
 use sordino_experiment::world::{landmine, winequality};
+
+use crate::util::shared_data;
 
 #[derive(Deserialize)]
 struct Reference {
@@ -53,11 +53,7 @@ fn winequality_agrees_with_scikit_learn() {
 
 #[test]
 fn landmine_agrees_with_scikit_learn() {
-    let folder = std::env::var_os("SORDINO_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
-        PathBuf::from,
-    );
-    let path = folder.join("landmine/landmine.csv");
+    let path = shared_data().join("landmine/landmine.csv");
     if !path.exists() {
         eprintln!(
             "landmine: {} is not there; not checked (SORDINO_DATA names the folder)",

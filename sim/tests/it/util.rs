@@ -1,6 +1,6 @@
 //! Starts `sordino` as a user does, in a folder of the test's own, and looks at what it leaves.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,6 +11,22 @@ use sordino_experiment::progress::{Progress, Stage, Step};
 use sordino_experiment::scenario::{Scenario, Shipped};
 
 pub use crate::tree::{files, scratch};
+
+/// Where data sets without a licence are, on machines that have them. Tests that need one say that
+/// it is not there. A folder that `SORDINO_DATA` names and that is not there is a mistake.
+pub fn shared_data() -> PathBuf {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
+    std::env::var_os("SORDINO_DATA").map_or_else(
+        || PathBuf::from(beside),
+        |named| {
+            assert!(
+                Path::new(&named).is_dir(),
+                "SORDINO_DATA: no folder {named:?}"
+            );
+            named.into()
+        },
+    )
+}
 
 /// A small federated scenario of all methods.
 pub const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");

@@ -6,7 +6,7 @@ use sordino_core::privacy::accountant::{
     Accountant, AccountantError, MomentsAccountant, PldAccountant, RdpAccountant,
 };
 use sordino_experiment::metrics::{SMALL_DELTA, paid_alike, privacy_loss, spending};
-use sordino_experiment::record::Explanation;
+use sordino_experiment::record::{Explanation, distinct};
 use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{Guarantee, Method, ObjectiveConfig, Scenario};
 use sordino_experiment::text::{MEANING, percent_at_most, significant, significant_up};
@@ -198,7 +198,7 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
 
 /// The clipping norms of some methods, each once: their ε is the same whatever they are.
 fn norms(scenario: &Scenario, group: &[Method]) -> String {
-    let mut norms: Vec<String> = group
+    let norms: Vec<String> = group
         .iter()
         .map(|of| {
             let norm = scenario.of(*of).privacy.clipping_norm.value();
@@ -207,8 +207,7 @@ fn norms(scenario: &Scenario, group: &[Method]) -> String {
             told.to_string()
         })
         .collect();
-    norms.dedup();
-    norms.join(" or ")
+    distinct(norms.iter().map(String::as_str)).join(" or ")
 }
 
 /// ε of all releases by every accountant: of the sampled ones, then of the federated prior's.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
+use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{Method, Scenario};
 use sordino_experiment::world::{Family, Objective};
 use sordino_host::campaign::Campaign;
@@ -13,6 +14,7 @@ use super::super::contract::Options;
 use super::brought::Brought;
 use super::campaign::context::{CampaignContext, campaigns};
 use super::context::{MethodContext, RunContext, ScenarioContext};
+use super::custom::CustomError;
 use super::custom::context::CustomContext;
 use super::error::DriverError;
 use super::kept;
@@ -156,34 +158,37 @@ impl<'j, T: Scalar> Job<'j, T> {
             let context = CustomContext::new(scenario, method, run, custom, self.workspace_bytes)?;
             return Ok(Context::Custom(Arc::new(context)));
         }
-        if let Some(numbers) = prior.as_ref()
-            && method.is_prior()
-        {
-            let shared = shared.clone();
-            let numbers = numbers.clone();
-            let context =
-                PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
-            return Ok(Context::Prior(Arc::new(context)));
-        }
-        if let Some((_, campaign)) = campaigns.iter().find(|(of, _)| *of == method) {
-            let context =
-                CampaignContext::new(scenario, method, run, campaign, self.workspace_bytes)?;
-            return Ok(Context::Campaign(Arc::new(context)));
-        }
-        if method.is_vote() {
-            return Ok(Context::Vote(Arc::new(VoteContext::new(
-                scenario,
-                method,
-                run,
-                self.workspace_bytes,
-            )?)));
-        }
-        Ok(Context::Draws(Arc::new(MethodContext::new(
-            scenario,
-            method,
-            run,
-            self.workspace_bytes,
-        )?)))
+        Ok(match method.parts().kind {
+            Kind::Prior => {
+                let numbers = prior.clone().ok_or(DriverError::NoPlan(method))?;
+                let shared = shared.clone();
+                let bytes = self.workspace_bytes;
+                let context = PriorContext::new(scenario, method, run, shared, numbers, bytes)?;
+                Context::Prior(Arc::new(context))
+            }
+            Kind::Campaign => {
+                let found = campaigns.iter().find(|(of, _)| *of == method);
+                let (_, campaign) = found.ok_or_else(|| DriverError::NoCampaign {
+                    method,
+                    why: "it is not among the methods of the scenario".into(),
+                })?;
+                let bytes = self.workspace_bytes;
+                let context = CampaignContext::new(scenario, method, run, campaign, bytes)?;
+                Context::Campaign(Arc::new(context))
+            }
+            Kind::Vote => {
+                let context = VoteContext::new(scenario, method, run, self.workspace_bytes)?;
+                Context::Vote(Arc::new(context))
+            }
+            Kind::Draws | Kind::Alone => {
+                let context = MethodContext::new(scenario, method, run, self.workspace_bytes)?;
+                Context::Draws(Arc::new(context))
+            }
+            // All of these are handed in, or refused above.
+            Kind::Random | Kind::Optimizer | Kind::Pooled | Kind::Custom => {
+                return Err(CustomError::Missing(method.name().to_owned()).into());
+            }
+        })
     }
 }
 

@@ -104,9 +104,9 @@ impl From<ObjectiveError> for CliError {
 impl From<JournalError> for CliError {
     fn from(error: JournalError) -> Self {
         match error {
-            JournalError::OtherScenario { .. } | JournalError::OtherData { .. } => {
-                CliError::input(error)
-            }
+            JournalError::OtherScenario { .. }
+            | JournalError::OtherData { .. }
+            | JournalError::Data { .. } => CliError::input(error),
             error => CliError::failure(error),
         }
     }

@@ -13,6 +13,13 @@ pub enum JournalError {
         /// What the system says.
         error: io::Error,
     },
+    /// The data cannot be read.
+    Data {
+        /// Path of the file or folder.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The file is damaged or of another format.
     Damaged {
         /// Path of the file.
@@ -53,6 +60,9 @@ impl std::fmt::Display for JournalError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             JournalError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            JournalError::Data { path, error } => {
+                write!(f, "{}: cannot be read: {error}", path.display())
+            }
             JournalError::Damaged { path, what } => {
                 write!(
                     f,
@@ -88,7 +98,7 @@ impl std::fmt::Display for JournalError {
 impl std::error::Error for JournalError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            JournalError::Io { error, .. } => Some(error),
+            JournalError::Io { error, .. } | JournalError::Data { error, .. } => Some(error),
             _ => None,
         }
     }

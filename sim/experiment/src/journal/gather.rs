@@ -28,7 +28,7 @@ impl Journal {
         })?;
         let scenario = Self::scenario(first)?;
         let digest = stored_head(&first.join(STATE))?;
-        if data.is_some() && head(&scenario, data).0 != digest.0 {
+        if data.is_some() && head(&scenario, data)?.0 != digest.0 {
             return Err(JournalError::OtherData {
                 path: first.clone(),
             });

@@ -26,6 +26,7 @@ use error::io_at;
 pub use error::JournalError;
 
 use crate::files::{LOCK, read_bounded, read_to_string_bounded, write_atomically};
+use crate::text::difference;
 
 /// The file that makes a folder complete: it is written last.
 pub const SUMMARY: &str = "summary.json";
@@ -84,28 +85,13 @@ fn is_complete(folder: &Path, resolved: &str) -> Result<bool, JournalError> {
 
 /// Checks that both texts are the same scenario.
 fn same(folder: &Path, there: &str, here: &str) -> Result<(), JournalError> {
-    if there == here {
-        return Ok(());
+    match difference(there, here) {
+        None => Ok(()),
+        Some(difference) => Err(JournalError::OtherScenario {
+            path: folder.to_owned(),
+            difference,
+        }),
     }
-    Err(JournalError::OtherScenario {
-        path: folder.to_owned(),
-        difference: difference(there, here),
-    })
-}
-
-/// The first few lines in which two scenarios differ.
-pub fn difference(there: &str, here: &str) -> String {
-    let old: Vec<&str> = there.lines().collect();
-    let new: Vec<&str> = here.lines().collect();
-    let gone = old
-        .iter()
-        .filter(|line| !new.contains(line))
-        .map(|line| format!("- {line}"));
-    let come = new
-        .iter()
-        .filter(|line| !old.contains(line))
-        .map(|line| format!("+ {line}"));
-    gone.chain(come).take(6).collect::<Vec<_>>().join("; ")
 }
 
 /// The digest of program, scenario and data that stands in the state of a journal.
@@ -137,11 +123,13 @@ impl Journal {
         scenario: &str,
         data: Option<&Path>,
     ) -> Result<Self, JournalError> {
+        // Before anything is made: data that cannot be read are refused.
+        let head = head(scenario, data)?;
         let state = folder.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
         let path = state.join(SCENARIO);
         write_atomically(&path, scenario.as_bytes()).map_err(io_at(&path))?;
-        Self::open(folder, state, head(scenario, data))
+        Self::open(folder, state, head)
     }
 
     /// Goes on in a run folder whose state belongs to the same scenario and data.
@@ -154,7 +142,7 @@ impl Journal {
         data: Option<&Path>,
     ) -> Result<Self, JournalError> {
         Self::check(folder, scenario)?;
-        Self::open(folder, folder.join(STATE), head(scenario, data))
+        Self::open(folder, folder.join(STATE), head(scenario, data)?)
     }
 
     /// Looks at what is finished in a run folder, whatever its data; nothing may be written.
@@ -165,7 +153,7 @@ impl Journal {
         let state = folder.join(STATE);
         let head = match stored_head(&state) {
             Err(JournalError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                head(scenario, None)
+                head(scenario, None)?
             }
             found => found?,
         };
@@ -415,32 +403,35 @@ fn seal(bytes: &[u8]) -> Digest {
 }
 
 /// Digest of what stored jobs belong to: format and program, scenario, the bytes of its data (for
-/// a folder, of its files in order of name).
-pub fn head(scenario: &str, data: Option<&Path>) -> Digest {
+/// a folder, of its files in order of name). Of a file longer than any table only name and length
+/// count.
+///
+/// **Errors**: [`JournalError::Data`] for data that cannot be read.
+pub fn head(scenario: &str, data: Option<&Path>) -> Result<Digest, JournalError> {
+    let unread = |path: &Path| {
+        let path = path.to_owned();
+        |error| JournalError::Data { path, error }
+    };
     let mut frame = Frame::leaf();
     frame.u32(VERSION);
     frame.bytes(env!("CARGO_PKG_VERSION").as_bytes());
     frame.digest(&seal(scenario.as_bytes()));
-    let mut files: Vec<PathBuf> = match data {
+    let mut files = match data {
         Some(path) if path.is_dir() => fs::read_dir(path)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|e| e.path())
-            .collect(),
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+            .map_err(unread(path))?,
         Some(path) => vec![path.to_owned()],
         None => Vec::new(),
     };
     files.sort();
     for file in files {
-        let length = fs::metadata(&file).map_or(0, |found| found.len());
+        let found = fs::metadata(&file).map_err(unread(&file))?;
         frame.bytes(file.file_name().unwrap_or_default().as_encoded_bytes());
-        frame.u64(length);
-        if length <= DATA_BYTES_MAX {
-            frame.digest(&seal(
-                &read_bounded(&file, DATA_BYTES_MAX).unwrap_or_default(),
-            ));
+        frame.u64(found.len());
+        if found.is_file() && found.len() <= DATA_BYTES_MAX {
+            let bytes = read_bounded(&file, DATA_BYTES_MAX).map_err(unread(&file))?;
+            frame.digest(&seal(&bytes));
         }
     }
-    frame.end()
+    Ok(frame.end())
 }

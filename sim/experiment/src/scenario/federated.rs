@@ -201,8 +201,9 @@ keys! {
         delta: f64 [like "N^−1.1" usual_delta(federation.agents)] in number(1e-15, 0.5);
         /// a: how much more weight the agents of a region have in it at first.
         weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
-        /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at
-        /// `delta`).
+        /// A release that would exceed this ε at `delta` is refused: counted exactly where
+        /// everybody is in each release, and by the Rényi accountant's filter where releases are
+        /// sampled.
         max_epsilon: Option<f64> [none 10.0] in number(1e-6, 1e6);
         /// Who sees contributions: `one-server`, or none of two, each of which adds the whole
         /// noise: `dp-prior` and its variants.

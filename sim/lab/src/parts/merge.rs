@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sordino_engine::{self as model, Model, Options, Part, jobs};
-use sordino_experiment::journal::{Journal, JournalError, difference};
+use sordino_experiment::journal::{Journal, JournalError};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::Record;
+use sordino_experiment::text;
 use sordino_report::folder::RunFolder;
 
 use super::error::PartError;
@@ -201,18 +202,14 @@ fn differs(first: (&Path, &Mark), other: (&Path, &Mark)) -> Result<Option<String
     }
     if known.digest != mark.digest {
         let said = match known.kind {
-            Kind::Run => difference(&Journal::scenario(first)?, &Journal::scenario(path)?),
+            Kind::Run => text::difference(&Journal::scenario(first)?, &Journal::scenario(path)?),
             Kind::Sweep => {
                 let there = SweepFolder::open(first)?.plan;
                 let here = SweepFolder::open(path)?.plan;
-                sweep::folder::difference(&there, &here).unwrap_or_default()
+                sweep::folder::difference(&there, &here)
             }
         };
-        return Ok(Some(if said.is_empty() {
-            "another execution".into()
-        } else {
-            said
-        }));
+        return Ok(Some(said.unwrap_or_else(|| "another execution".into())));
     }
     Ok((known.of != mark.of)
         .then(|| format!("it is cut into {} parts, not into {}", mark.of, known.of)))

@@ -14,6 +14,7 @@ use sordino_experiment::files::{
     FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically,
 };
 use sordino_experiment::journal::PART;
+use sordino_experiment::text;
 use sordino_report::view::PAGE;
 
 use super::compared::Compared;
@@ -444,43 +445,22 @@ fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
 /// The difference between two plans: keys, values, seeds, then lines of the scenario. The
 /// scenario's source is ignored.
 pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
-    let old = lines(there);
-    let new = lines(here);
-    if there.scenario == here.scenario && there.axes == here.axes && there.seeds == here.seeds {
-        return None;
-    }
-    let gone = old
-        .iter()
-        .filter(|line| !new.contains(line))
-        .map(|line| format!("- {line}"));
-    let come = new
-        .iter()
-        .filter(|line| !old.contains(line))
-        .map(|line| format!("+ {line}"));
-    let shown: Vec<String> = gone.chain(come).take(6).collect();
-    Some(if shown.is_empty() {
-        "the order of keys or lines".to_owned()
-    } else {
-        shown.join("; ")
-    })
+    text::difference(&told(there), &told(here))
 }
 
 /// What a plan says, line by line: keys with their values, seeds, the scenario.
-fn lines(plan: &Plan) -> Vec<String> {
+fn told(plan: &Plan) -> String {
     let axes = plan
         .axes
         .iter()
-        .map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));
-    let seeds = plan
-        .seeds
-        .iter()
-        .map(u64::to_string)
-        .collect::<Vec<_>>()
-        .join(",");
-    axes.chain([format!("seeds {seeds}")])
-        .chain(plan.scenario.lines().map(str::to_owned))
-        .map(|line| sordino_experiment::text::Quoted(&line).to_string())
-        .collect()
+        .map(|axis| format!("{} = {}\n", axis.key, axis.values.join(", ")));
+    let seeds: Vec<String> = plan.seeds.iter().map(u64::to_string).collect();
+    let scenario = &plan.scenario;
+    format!(
+        "{}seeds {}\n{scenario}",
+        axes.collect::<String>(),
+        seeds.join(",")
+    )
 }
 
 impl From<SweepError> for CliError {
