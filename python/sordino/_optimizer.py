@@ -103,10 +103,17 @@ class Optimizer:
         self._native.fail(as_json(point))
 
     @property
-    def best(self, context: Optional[Mapping[str, Any]] = None) -> Optional[Tuple[Point, float]]:
-        """The best value told and its point; with `context` of those that were told with these values of the parameters
-        that are given. None before the first."""
-        found = self._native.best(None if context is None else as_json(context))
+    def best(self) -> Optional[Tuple[Point, float]]:
+        """The best value told and its point; None before the first. Of parameters that are given it may have any value that
+        was: `best_given`."""
+        return self._best(None)
+
+    def best_given(self, context: Mapping[str, Any]) -> Optional[Tuple[Point, float]]:
+        """The best value that was told with these values of the parameters that are given, and its point."""
+        return self._best(as_json(context))
+
+    def _best(self, context: Optional[str]) -> Optional[Tuple[Point, float]]:
+        found = self._native.best(context)
         return None if found is None else (self._point(found[0]), found[1])
 
     def recommend(self, context: Optional[Mapping[str, Any]] = None) -> Optional[Tuple[Point, float, float]]:

@@ -141,8 +141,8 @@ def test_a_context_is_given_with_each_question():
     assert abs(optimizer.ask(context={"load": 0.55})["power"] - 0.55) < 0.15
     point, _, _ = optimizer.recommend(context={"load": 0.55})
     assert point["load"] == 0.55 and abs(point["power"] - 0.55) < 0.15
-    assert optimizer.best(context={"load": 0.7})[0]["load"] == 0.7
-    assert optimizer.best(context={"load": 0.55}) is None and optimizer.reads_prior is None
+    assert optimizer.best_given({"load": 0.7})[0]["load"] == 0.7
+    assert optimizer.best_given({"load": 0.55}) is None and optimizer.reads_prior is None
     with pytest.raises(sordino.InputError, match="`load` has no value; admissible: a number from 0 to 1"):
         optimizer.ask()
 
