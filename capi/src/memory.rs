@@ -393,9 +393,8 @@ pub(crate) unsafe fn with<O: Object>(
     // SAFETY: the tag said that `build` wrote the body.
     let body = unsafe { body.assume_init_mut() };
     let came_to = act(body, word).unwrap_or_else(|refused| refused.status);
-    // SAFETY: as for the first look at it; a callback that was refused has only read it.
     compiler_fence(Ordering::SeqCst);
-    // SAFETY: as for the first look at it.
+    // SAFETY: as for the first look at it; a callback that was refused has only read it.
     unsafe { tag.write_volatile(O::TAG) };
     came_to
 }

@@ -225,16 +225,13 @@ impl Enrolment {
     /// Reads again what commands write, if it has changed, and says what is wrong: a list that
     /// cannot be read, an agent that could not be written down. Each text is said once, until it is
     /// over.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Vec<String> {
         let unread = self.refresh().err().map(|error| chain(&error));
         let mut lists = self.lists();
         let now = [unread, lists.unwritten.clone()];
         let told = std::mem::replace(&mut lists.told, now.clone());
-        let new = now
-            .into_iter()
-            .zip(told)
-            .find(|(now, told)| now != told && now.is_some());
-        new.and_then(|(now, _)| now)
+        let new = now.into_iter().zip(told).filter(|(now, told)| now != told);
+        new.filter_map(|(now, _)| now).collect()
     }
 
     /// Where there are two servers nobody is enrolled without the key of its masks; where there is

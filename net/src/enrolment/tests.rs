@@ -36,9 +36,9 @@ fn a_revocation_holds_whatever_is_broken() {
         Err(Refusal::Unavailable),
         "nobody comes in meanwhile"
     );
-    let told = enrolment.trouble().unwrap();
+    let told = enrolment.trouble().concat();
     assert!(told.contains(INVITATIONS) && told.contains('5'), "{told}");
-    assert_eq!(enrolment.trouble(), None, "told once");
+    assert!(enrolment.trouble().is_empty(), "told once");
     std::fs::write(&invitations, &whole).unwrap();
     enrolment.refresh().unwrap();
     // A broken line among the revocations themselves costs that line, and is told.
@@ -81,12 +81,20 @@ fn who_cannot_be_written_down_is_told_once() {
         let refused = enrolment.enrol(0, &[0; 16], key(1));
         assert_eq!(refused, Err(Refusal::Unavailable));
     }
-    let told = enrolment.trouble().unwrap();
-    assert!(told.contains(ENROLLED), "{told}");
-    assert_eq!(enrolment.trouble(), None);
+    // Beside another trouble both are told.
+    let invitations = folder.join(INVITATIONS);
+    let whole = std::fs::read_to_string(&invitations).unwrap();
+    std::fs::write(&invitations, format!("{whole}no line\n")).unwrap();
+    let told = enrolment.trouble();
+    assert!(
+        told.len() == 2 && told[0].contains(INVITATIONS) && told[1].contains(ENROLLED),
+        "{told:?}"
+    );
+    assert!(enrolment.trouble().is_empty());
+    std::fs::write(&invitations, whole).unwrap();
     std::fs::remove_dir(&list).unwrap();
     enrolment.enrol(0, &[0; 16], key(1)).unwrap();
-    assert_eq!(enrolment.trouble(), None);
+    assert!(enrolment.trouble().is_empty());
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -89,7 +89,8 @@ const BUFFER: usize = (LARGEST + 16).next_multiple_of(32);
 const PAGE: usize = 4096;
 /// Pages that hold all that an agent keeps in a whole run. **Give its range of the flash as many**,
 /// or as many bytes in pages that are larger: without room it stops in the middle of the run, and
-/// at every boot again.
+/// at every boot again. Counted for flash that is written in words of up to 8 bytes: give more
+/// where yours are longer.
 pub const PAGES: usize = {
     /// What an item takes: a header, its key, and the rest of a word.
     const fn taken(bytes: usize) -> usize {
