@@ -416,8 +416,11 @@ pub fn failed_tests(output: &str) -> Vec<FailedTest<'_>> {
         let all = output.split_once(&format!("---- {name} stdout ----\n"));
         let said = all.map_or("", |(_, said)| said).lines();
         let said = said.take_while(|line| !line.starts_with("---- "));
-        let said = said.skip_while(|line| !line.contains("panicked at"));
-        let said: Vec<&str> = said.take(3).map(str::trim).collect();
+        let said: Vec<&str> = said.map(str::trim).collect();
+        let panicked = said.iter().position(|line| line.contains("panicked at"));
+        // Without a panic, the test is of a harness of its own.
+        let said = said.iter().skip(panicked.unwrap_or(0)).take(3).copied();
+        let said: Vec<&str> = said.collect();
         Some(FailedTest {
             name,
             said: said.join(" ").chars().take(400).collect(),
@@ -497,6 +500,11 @@ mod tests {
         assert_eq!(
             told(&failed_tests(output)),
             "a::b: thread 'a::b' (7) panicked at x.rs:1:2: assertion failed: no note: run"
+        );
+        let unharnessed = "test a.md ... FAILED\n\n---- a.md stdout ----\na.md:3: ends with 2\n";
+        assert_eq!(
+            told(&failed_tests(unharnessed)),
+            "a.md: a.md:3: ends with 2"
         );
         assert_eq!(failed_tests("test c ... ok\n"), []);
     }

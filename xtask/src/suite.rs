@@ -82,7 +82,13 @@ fn forgiven(
     again: impl FnOnce(&[&str]) -> Result<String, String>,
 ) -> Result<String, String> {
     let failed = failed_tests(output);
-    let refused = format!("{error}; {}", told(&failed));
+    let refused = match failed[..] {
+        [] => format!(
+            "{error}; no test is named, {} counted",
+            count_failed(output)
+        ),
+        _ => format!("{error}; {}", told(&failed)),
+    };
     // A program with a harness of its own may count what it does not name.
     let is_named = count_failed(output) == failed.len() as u32;
     if failed.is_empty() || failed.len() > ALONE || !is_named {

@@ -39,22 +39,23 @@ fn main() -> ExitCode {
     let pages: Vec<&Page> = table::PAGES.iter().filter(is_wanted).collect();
     let mut faults = Vec::new();
     if wanted.is_empty() {
-        faults.extend(
-            [pages_without_a_place(), control()]
-                .into_iter()
-                .filter_map(Result::err),
-        );
+        let checks = [
+            ("pages without a place", pages_without_a_place()),
+            ("control", control()),
+        ];
+        for (what, said) in checks {
+            faults.extend(ended(what, said, String::new()));
+        }
     }
     faults.extend(played(&pages));
     if let Ok(folder) = programs() {
         drop(std::fs::remove_dir_all(folder));
     }
-    for fault in &faults {
-        println!("\n{fault}");
+    for (what, fault) in &faults {
+        println!("\n---- {what} stdout ----\n{fault}");
     }
     let word = if faults.is_empty() { "ok" } else { "FAILED" };
     let failed = faults.len();
-    // In the words of the harness that this program does not have.
     println!(
         "\ntest result: {word}. {} passed; {failed} failed; 0 ignored",
         pages.len().saturating_sub(failed)
@@ -66,12 +67,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// Says how a check ended, in the words of the harness that this program does not have: who reads
+/// its output finds what failed, and may ask for that alone.
+fn ended(what: &str, said: Result<(), String>, time: String) -> Option<(String, String)> {
+    let word = if said.is_ok() { "ok" } else { "FAILED" };
+    println!("{time}test {what} ... {word}");
+    said.err().map(|fault| (what.to_owned(), fault))
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Plays the pages, two at a time: what is wrong with them.
-fn played(pages: &[&Page]) -> Vec<String> {
+/// Plays the pages, two at a time: those with which something is wrong, and what.
+fn played(pages: &[&Page]) -> Vec<(String, String)> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut faults = Vec::new();
@@ -80,13 +89,8 @@ fn played(pages: &[&Page]) -> Vec<String> {
             let read = std::fs::read_to_string(root().join(page.file))
                 .map_err(|error| format!("{}: {error}", page.file));
             let said = read.and_then(|text| play(page, &text));
-            let word = if said.is_ok() { "ok" } else { "FAILED" };
-            println!(
-                "test {} ... {word} ({:.1} s)",
-                page.file,
-                start.elapsed().as_secs_f64()
-            );
-            faults.extend(said.err());
+            let time = format!("{:.1} s\n", start.elapsed().as_secs_f64());
+            faults.extend(ended(page.file, said, time));
         }
         faults
     };
@@ -95,9 +99,8 @@ fn played(pages: &[&Page]) -> Vec<String> {
         threads
             .into_iter()
             .flat_map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| vec!["a thread panicked".into()])
+                let panicked = || vec![("pages".to_owned(), "a thread panicked".to_owned())];
+                thread.join().unwrap_or_else(|_| panicked())
             })
             .collect()
     })
@@ -247,7 +250,11 @@ fn control() -> Result<(), String> {
         why: "slow",
     }];
     let list = "```sh\nsordino list   # a comment\n```\n";
-    let cases: [(Page, &str, &str); 6] = [
+    let elsewhere = Page {
+        anew: &["Gone"],
+        ..page(&[], &[])
+    };
+    let cases: [(Page, &str, &str); 7] = [
         (
             page(&[], &[]),
             "```sh\nsordino run nothing-of-this-name\n```\n",
@@ -263,6 +270,7 @@ fn control() -> Result<(), String> {
             "```console\n$ sordino --version\nsordino 0\n```\n",
             "the page shows",
         ),
+        (elsewhere, list, "heading \"Gone\""),
         (page(change, &[]), list, "--runs 30"),
         (page(&[], gone), list, "cargo fw"),
         (page(&[], short), list, "no reason"),

@@ -131,12 +131,17 @@ pub struct Page {
 
 /// The commands to run, as a test runs them.
 ///
-/// **Errors**: changes and exceptions that fit nothing on the page, and those without a reason.
+/// **Errors**: changes, exceptions and headings that fit nothing on the page, and what has no
+/// reason.
 pub fn plan(page: &Page, text: &str) -> Result<Vec<Line>, String> {
     let mut changed = vec![false; page.changes.len()];
     let mut left = vec![false; page.left_out.len()];
     let mut planned = Vec::new();
-    for mut line in lines(text) {
+    let all = lines(text);
+    let begins = |name: &&&str| all.iter().any(|line| line.heading == **name);
+    let missing = page.anew.iter().filter(|name| !begins(name));
+    let missing: Vec<String> = missing.map(|name| format!("heading {name:?}")).collect();
+    for mut line in all {
         let fits = |out: &LeftOut| {
             line.text.starts_with(out.begins)
                 || line.block == out.begins && !out.begins.contains(' ')
@@ -178,7 +183,7 @@ pub fn plan(page: &Page, text: &str) -> Result<Vec<Line>, String> {
         .zip(&left)
         .filter(|(_, used)| !**used)
         .map(|(out, _)| format!("exception {:?}", out.begins));
-    let idle: Vec<String> = idle.chain(gone).collect();
+    let idle: Vec<String> = idle.chain(gone).chain(missing).collect();
     if !idle.is_empty() {
         return Err(format!(
             "{}: no line of the page has to do with: {}",

@@ -274,7 +274,7 @@ pub const PAGES: &[Page] = &[
             "sordino run made.toml --runs 1 --set federation.rounds=2 --out made/b",
         ],
         files: &[],
-        anew: &["Every command"],
+        anew: &["The commands of the laboratory"],
         changes: &[
             Words {
                 from: "--runs 30",
