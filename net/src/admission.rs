@@ -356,10 +356,13 @@ impl Admitted {
     /// What the releases cost, for the person who serves them.
     pub fn cost(&self) -> String {
         format!(
-            "{} releases cost {}, of a budget of ε = {}",
+            "{} releases cost {}, of a budget of ε = {}: whether an agent's contributions are used or count as nothing; between two that \
+             it may have sent ε ≤ {} at δ = {}",
             self.releases,
             self.loss(),
-            self.epsilon_max
+            self.epsilon_max,
+            significant_up(self.epsilon_between, 3),
+            significant(self.delta, 3)
         )
     }
 }

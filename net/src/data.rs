@@ -157,16 +157,19 @@ impl fmt::Display for Before {
             federations,
             before,
             together,
+            together_between,
             delta,
             ..
         } = self.weighed;
         write!(
             f,
-            "{} gave, or agreed to give, ε = {} to {federations} other federation{}, and with this one it is ε = {}, at δ = {}",
+            "{} gave, or agreed to give, ε = {} to {federations} other federation{}, and with this one it is ε = {} (used or counted as \
+             nothing; between two contributions ε = {}), at δ = {}",
             self.called,
             significant_up(before, 4),
             if federations == 1 { "" } else { "s" },
             significant_up(together, 4),
+            significant_up(together_between, 4),
             significant(delta, 3)
         )
     }

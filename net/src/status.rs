@@ -159,8 +159,9 @@ impl Standing {
     }
 
     /// Looks whether a process has the folder that this was read from, which no clock tells, and
-    /// whether it stopped for good. Where none has it, what was charged is what the ledger says: a
-    /// server that was killed may have charged a release after it wrote this.
+    /// whether it stopped for good. Where none has it, the open round and what was charged are what
+    /// `round.bin` and the ledger say: a server that was killed may have made a release after it
+    /// wrote this.
     ///
     /// **Errors**: [`FileError`], [`LedgerError`].
     pub fn looked(mut self, folder: &Path) -> Result<Self, LookError> {
@@ -171,6 +172,11 @@ impl Standing {
             // What `round.bin` plans is charged, whether its server came to the ledger or not.
             let found = Folder::open(folder).ok();
             let found = found.and_then(|folder| folder.found::<IgnoredAny>().ok().flatten());
+            if let Some(open) = found.as_ref().map(|found| found.open.round)
+                && open > self.round
+            {
+                (self.round, self.answered) = (open, 0);
+            }
             let contents = match found.and_then(|found| found.open.planned) {
                 Some(planned) => Contents::read(&ledger, Some(&planned))?,
                 None => Contents::counted(&ledger)?,
@@ -437,8 +443,10 @@ impl fmt::Display for Standing {
         });
         writeln!(
             f,
-            "spent     ε = {spent}{most} at δ = {}, in {} releases",
-            self.delta, self.charges
+            "spent     ε = {spent}{most} at δ = {}, in {} release{}",
+            self.delta,
+            self.charges,
+            if self.charges == 1 { "" } else { "s" }
         )?;
         writeln!(f, "          {RELATION}{between}")?;
         match self.server() {
@@ -570,7 +578,7 @@ mod tests {
             "joined    32 of 50: 0 to 30, 40",
             "missing   31 to 39, 41 to 44, 46 to 49",
             "shut out  45",
-            "spent     ε = 0.713 of 1 at δ = 0.00001, in 1 releases\n",
+            "spent     ε = 0.713 of 1 at δ = 0.00001, in 1 release\n",
             "  zero-out: an agent's contributions are used, or count as nothing; between two things that one may have given ε = 1.47\n",
         ] {
             assert!(said.contains(part), "{part}\n{said}");

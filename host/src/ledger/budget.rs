@@ -176,12 +176,11 @@ impl Budget {
             Budget::Renyi(_) => Ok(None),
             Budget::Gaussian(_) => {
                 let all = weight(analytic::noise_multiplier(most, terms.delta)?);
-                let left = charged.fold(all * (1.0 - SLACK), |left, event| match *event {
-                    Event::Gaussian {
-                        noise_multiplier, ..
-                    } => left - weight(noise_multiplier),
-                    _ => left,
-                });
+                let mut spent = GaussianAccountant::new();
+                for event in charged {
+                    spent.compose(event, 1)?;
+                }
+                let left = all * (1.0 - SLACK) - weight(spent.noise_multiplier());
                 if left < all * SLACK {
                     return Ok(Some(0.0));
                 }

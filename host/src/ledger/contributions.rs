@@ -42,7 +42,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sordino_core::privacy::Event;
 use sordino_core::privacy::accountant::{
-    Accountant, AccountantError, GaussianAccountant, RdpAccountant,
+    Accountant, AccountantError, GaussianAccountant, PrivacySpent, RdpAccountant,
 };
 
 use super::counter::{LEDGERS, digest, ledgers_of};
@@ -116,8 +116,12 @@ pub struct Weighed {
     pub federations: usize,
     /// ε of these alone, at δ.
     pub before: f64,
-    /// ε of these and of what is agreed to now, at δ.
+    /// ε of these and of what is agreed to now, at δ: whether contributions are used or count as
+    /// nothing.
     pub together: f64,
+    /// The same between any two things that may have been contributed; infinite where no bound is
+    /// known.
+    pub together_between: f64,
     /// The smallest δ that any of all these federations announced.
     pub delta: f64,
     /// Whether more is agreed to now than before: what is repeated needs nobody's leave.
@@ -366,17 +370,18 @@ impl Contributions {
             .map(|(_, delta)| *delta)
             .fold(delta, f64::min);
         let others = || federations.values().flat_map(|(lots, _)| &lots.0);
-        let before = epsilon(others(), delta)?;
+        let [before, _] = losses(others(), delta)?;
         let plan = Lots::new(plan);
         let own = self.own.as_ref();
         let mut agreed = own.map_or_else(Lots::default, Kept::given_lots);
         agreed.cover(&plan);
         let is_more = !own.is_some_and(|own| own.is_over || own.counted().covers(&plan));
-        let together = epsilon(others().chain(&agreed.0), delta)?;
+        let [together, together_between] = losses(others().chain(&agreed.0), delta)?;
         Ok(Weighed {
             federations: federations.len(),
             before,
             together,
+            together_between,
             delta,
             is_more,
         })
@@ -613,29 +618,38 @@ pub fn given(counter: &CounterPlace, name: &str) -> Result<Option<String>, Contr
     }))
 }
 
-/// ε of these at δ, infinite where there is no finite one: exactly if all are Gaussians on
-/// everybody, else by Rényi divergences.
-fn epsilon<'e>(
+/// ε of these at δ against nothing and between two contributions, infinite where there is no finite
+/// one: exactly if all are Gaussians on everybody, else by Rényi divergences.
+fn losses<'e>(
     lots: impl Iterator<Item = &'e (Event, u32)> + Clone,
     delta: f64,
-) -> Result<f64, AccountantError> {
+) -> Result<[f64; 2], AccountantError> {
     if lots.clone().all(|(_, count)| *count == 0) {
-        return Ok(0.0);
+        return Ok([0.0; 2]);
     }
     let mut exact = GaussianAccountant::new();
-    let spent = if lots.clone().all(|(event, _)| exact.supports(event)) {
-        lots.clone()
-            .try_for_each(|(event, count)| exact.compose(event, *count))?;
-        exact.epsilon(delta)
+    let mut renyi = RdpAccountant::new();
+    let accountant: &mut dyn Accountant = if lots.clone().all(|(event, _)| exact.supports(event)) {
+        &mut exact
     } else {
-        let mut renyi = RdpAccountant::new();
-        lots.clone()
-            .try_for_each(|(event, count)| renyi.compose(event, *count))?;
-        renyi.epsilon(delta)
+        &mut renyi
     };
+    for (event, count) in lots {
+        accountant.compose(event, *count)?;
+    }
+    Ok([
+        or_infinite(accountant.epsilon(delta))?,
+        or_infinite(accountant.replace_epsilon(delta))?,
+    ])
+}
+
+/// ε, infinite where there is no finite bound.
+fn or_infinite(spent: Result<PrivacySpent, AccountantError>) -> Result<f64, AccountantError> {
     match spent {
         Ok(spent) => Ok(spent.epsilon),
-        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(f64::INFINITY),
+        Err(AccountantError::NoFiniteEpsilon { .. } | AccountantError::OneUnitOnly) => {
+            Ok(f64::INFINITY)
+        }
         Err(error) => Err(error),
     }
 }

@@ -57,7 +57,10 @@
 
 use std::path::Path;
 
-use sordino_core::privacy::accountant::{Accountant, GaussianAccountant};
+use sordino_core::privacy::accountant::pld::PldAccountant;
+use sordino_core::privacy::accountant::{
+    Accountant, AccountantError, GaussianAccountant, RdpAccountant,
+};
 use sordino_core::privacy::{Charge, Event, NeighboringRelation, Provenance, SourceKind};
 
 mod budget;
@@ -216,11 +219,14 @@ impl Contents {
     }
 
     /// ε of these events at the δ of the terms between any two things that a contributor may have
-    /// given, where each is a Gaussian whose own ε compares a contribution with nothing.
+    /// given, where each is Gaussian noise, on everybody or on a sample, whose own ε compares a
+    /// contribution with nothing.
     ///
     /// **Errors**: [`LedgerError::Accountant`].
+    ///
+    /// **Cost**: of samples some milliseconds for each kind of event.
     pub fn between(&self, events: &[Event]) -> Result<Option<f64>, LedgerError> {
-        between(&self.terms, events)
+        between(&self.terms, events.iter())
     }
 
     /// All events in the order in which they were charged.
@@ -232,29 +238,39 @@ impl Contents {
 /// [`Contents::between`] of a ledger with these terms.
 fn between<'a>(
     terms: &Terms,
-    events: impl IntoIterator<Item = &'a Event>,
+    events: impl Iterator<Item = &'a Event> + Clone,
 ) -> Result<Option<f64>, LedgerError> {
-    if terms.accounting != Accounting::Gaussian {
+    let zero_out = NeighboringRelation::ReplaceSpecial;
+    if events.clone().any(|event| event.relation() != zero_out) {
         return Ok(None);
     }
-    // Two contributions may be opposite, twice as far from each other as from nothing.
-    let mut accountant = GaussianAccountant::new();
-    for event in events {
-        match *event {
-            Event::Gaussian {
-                noise_multiplier,
-                relation: NeighboringRelation::ReplaceSpecial,
-            } => accountant.compose(
-                &Event::Gaussian {
-                    noise_multiplier: 0.5 * noise_multiplier,
-                    relation: NeighboringRelation::ReplaceSpecial,
-                },
-                1,
-            )?,
-            _ => return Ok(None),
+    let delta = terms.delta;
+    let spent = match terms.accounting {
+        Accounting::Sum => return Ok(None),
+        Accounting::Gaussian => replaced(GaussianAccountant::new(), events, delta)?,
+        // Both are upper bounds; the first is the tight one, which terms and promises name too.
+        Accounting::Renyi => replaced(PldAccountant::new(), events.clone(), delta)
+            .or_else(|_| replaced(RdpAccountant::new(), events, delta))?,
+    };
+    Ok(Some(spent))
+}
+
+/// ε between two contributions by this accountant, which has composed nothing yet.
+fn replaced<'a>(
+    mut accountant: impl Accountant,
+    events: impl Iterator<Item = &'a Event>,
+    delta: f64,
+) -> Result<f64, AccountantError> {
+    // What is composed many times at once costs no more than once.
+    let mut events = events.peekable();
+    while let Some(event) = events.next() {
+        let mut count = 1;
+        while events.next_if(|next| *next == event).is_some() {
+            count += 1;
         }
+        accountant.compose(event, count)?;
     }
-    Ok(Some(accountant.epsilon(terms.delta)?.epsilon))
+    Ok(accountant.replace_epsilon(delta)?.epsilon)
 }
 
 impl Ledger {

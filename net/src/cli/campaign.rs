@@ -155,22 +155,7 @@ impl Campaign {
         let delta = self
             .delta
             .unwrap_or_else(|| f64::min(1e-5, served_delta(agents)));
-        if self.delta.is_none() {
-            note(&format!(
-                "δ = {}, unless --delta says another one",
-                significant(delta, 3)
-            ));
-        }
         let dataset = self.dataset.clone().unwrap_or_else(|| name_of(folder));
-        if self.dataset.is_none() {
-            note(&format!(
-                "what this campaign costs is counted under the data set {dataset:?}, the name of its folder, and under no other: if \
-                 these sites' data were charged before, say their name by --dataset"
-            ));
-        }
-        if let Some(doubt) = if_few(agents as usize, "sites", epsilon) {
-            note(&format!("warning: {doubt}"));
-        }
         let publication = Publication {
             space: file.space,
             goal,
@@ -179,7 +164,7 @@ impl Campaign {
             delta,
             releases: self.releases.unwrap_or(RELEASES),
             features: self.features.unwrap_or(FEATURES),
-            dataset,
+            dataset: dataset.clone(),
             by: self.by.clone(),
             note: None,
             published: None,
@@ -191,6 +176,22 @@ impl Campaign {
             delta,
             ..announced
         };
-        Terms::of_campaign(&campaign, run, announced).map_err(CliError::input)
+        let terms = Terms::of_campaign(&campaign, run, announced).map_err(CliError::input)?;
+        if self.delta.is_none() {
+            note(&format!(
+                "δ = {}, unless --delta says another one",
+                significant(delta, 3)
+            ));
+        }
+        if self.dataset.is_none() {
+            note(&format!(
+                "what this campaign costs is counted under the data set {dataset:?}, the name of its folder, and under no other: if \
+                 these sites' data were charged before, say their name by --dataset"
+            ));
+        }
+        if let Some(doubt) = if_few(agents as usize, "sites", epsilon) {
+            note(&format!("warning: {doubt}"));
+        }
+        Ok(terms)
     }
 }

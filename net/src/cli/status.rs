@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use super::common;
 use crate::agent::replay::AGENT;
 use crate::folder::TERMS;
+use crate::help::folder::{ANSWERS, LEDGER, MASKS};
 use crate::status::Standing;
 
 /// An answer is read up to this length,
@@ -60,6 +61,12 @@ fn of_folder(folder: &Path) -> Result<Standing, CliError> {
     {
         return Err(CliError::input(format!(
             "{shown}: the folder of a site, which `sordino join` goes on with; the folder that `sordino serve` was given is needed"
+        )));
+    }
+    if folder.join(ANSWERS).is_file() || folder.join(MASKS).is_file() {
+        return Err(CliError::input(format!(
+            "{shown}: the folder of a helper, whose standing its leader has; what it charged is in {}, which `sordino ledger` shows",
+            folder.join(LEDGER).display()
         )));
     }
     if !folder.join(TERMS).is_file() {

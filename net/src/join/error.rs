@@ -174,6 +174,7 @@ mod tests {
             federations: 1,
             before: 1.0,
             together: 1.415_05,
+            together_between: 3.0,
             delta: 1e-5,
             is_more: true,
         };
@@ -187,7 +188,7 @@ mod tests {
         };
         let told = refused.to_string();
         for part in [
-            "with this one it is ε = 1.416, at",
+            "with this one it is ε = 1.416 (used or counted as nothing; between two contributions ε = 3.00",
             "at most ε = 1.414 is admitted; --max-epsilon 1.42 admits it",
         ] {
             assert!(told.contains(part), "{part}: {told}");

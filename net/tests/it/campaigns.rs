@@ -403,11 +403,14 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
         let text = std::fs::read(&standing).unwrap();
         let mut stale: serde_json::Value = serde_json::from_slice(&text).unwrap();
         (stale["epsilon_spent"], stale["charges"]) = (0.0.into(), 0.into());
+        // Nor is the round that was charged said to begin again.
+        stale["round"] = 1.into();
         std::fs::write(&standing, stale.to_string()).unwrap();
         let status = federation.command("status");
         let told = String::from_utf8(status.stdout).unwrap();
         assert!(
-            told.contains("ε = 20.0 of 20 at δ = 0.00001, in 2 releases"),
+            told.contains("ε = 20.0 of 20 at δ = 0.00001, in 2 releases")
+                && told.contains("all 2 are over"),
             "{told}"
         );
         // And of one that was killed between its round and its ledger, what the round plans.

@@ -105,7 +105,7 @@ fn text(facts: &Value, contents: &Contents) -> String {
     let compared = match facts["neighboring_relation"].as_str() {
         None => String::new(),
         Some(_) if facts["replace_epsilon"].is_number() => {
-            format!(": whether a {unit} was used or counted as nothing")
+            format!(": whether {} was used or counted as nothing", one(unit))
         }
         Some(relation) => format!(": {relation}"),
     };
@@ -117,8 +117,9 @@ fn text(facts: &Value, contents: &Contents) -> String {
         lines.push((
             "",
             format!(
-                "ε {} at the same δ: between any two things a {unit} may have contributed",
-                up(&facts["replace_epsilon"])
+                "ε {} at the same δ: between any two things that {} may have contributed",
+                up(&facts["replace_epsilon"]),
+                one(unit)
             ),
         ));
     }
@@ -157,6 +158,16 @@ fn text(facts: &Value, contents: &Contents) -> String {
     lines
         .map(|(name, what)| format!("{name:<10} {}\n", plain(what)))
         .collect()
+}
+
+/// One of these, with its article.
+fn one(unit: &str) -> String {
+    let article = if unit.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} {unit}")
 }
 
 /// A text of the facts.

@@ -61,6 +61,8 @@ fn two_federations_of_one_name_add_up_whatever_is_killed_between() {
     assert!(
         (weighed.before - exact(&[3.0; 2])).abs() < 1e-9
             && (weighed.together - exact(&[3.0; 4])).abs() < 1e-9
+            // Two contributions lie twice as far apart as one and nothing.
+            && (weighed.together_between - exact(&[1.5; 4])).abs() < 1e-9
     );
     assert_eq!(
         second
@@ -286,6 +288,8 @@ fn sampled_releases_are_counted_by_renyi_and_at_the_smallest_delta() {
     );
     renyi.compose(&gaussian(3.0), 2).unwrap();
     assert_eq!(weighed.together, renyi.epsilon(1e-6).unwrap().epsilon);
+    let between = renyi.replace_epsilon(1e-6).unwrap().epsilon;
+    assert!(weighed.together_between == between && between > weighed.together);
 }
 
 #[test]
