@@ -5,7 +5,7 @@
 //! of points that can be asked: of the candidates, or of [`POOL`] points that fill the space and of
 //! those around the best of them. Parameters that are given keep their value in all of them. Of the
 //! questions that promise next to nothing the optimizer asks half elsewhere, in a pool by
-//! [`Optimizer::elsewhere_among`].
+//! [`Optimizer::elsewhere_among`], also of those that a file chose.
 
 use std::sync::Arc;
 
@@ -296,9 +296,10 @@ impl Engine {
             let numbers = self.best_fresh(asked, given, guide, |points, moments| {
                 Ok(guide.choose(&known, points, moments, seed, own.as_mut())?)
             })?;
+            let elsewhere = self.beside_file(&numbers, given, (pending, failed))?;
             return Ok(Proposal {
-                numbers,
-                is_guided: guide.is_asked(known.len()),
+                is_guided: elsewhere.is_none() && guide.is_asked(known.len()),
+                numbers: elsewhere.unwrap_or(numbers),
                 is_borne_out: true,
             });
         }
@@ -340,7 +341,7 @@ impl Engine {
 
     /// The optimizer of a search without a file, told the worst value of what failed and what it
     /// expects of what is under way.
-    fn believer(&self, pending: &[Vec<f64>], failed: &[Vec<f64>]) -> Result<Inner, SearchError> {
+    fn believer(&self, pending: &[Vec<f64>], failed: &[Vec<f64>]) -> Result<Inner, OptimizerError> {
         let (mut believer, _) = self.with_room(pending.len() + failed.len())?;
         for numbers in failed {
             believer.fail(&self.unit(numbers))?;
@@ -395,6 +396,30 @@ impl Engine {
         })?;
         let elsewhere = believer.elsewhere_among(&self.unit(&best), &self.units(&pool))?;
         Ok(elsewhere.map_or(best, |place| pool.swap_remove(place)))
+    }
+
+    /// What is asked in the place of a question that a file chose, if a search without a file would
+    /// let that go ([`Optimizer::elsewhere_among`]): a file that is wrong of this searcher would
+    /// hold it beside a point that it knows. In a list no candidate is asked twice, which does the
+    /// same.
+    fn beside_file(
+        &self,
+        best: &[f64],
+        given: &[Option<f64>],
+        (pending, failed): (&[Vec<f64>], &[Vec<f64>]),
+    ) -> Result<Option<Vec<f64>>, OptimizerError> {
+        if self.candidates.is_some() || self.told.is_empty() {
+            return Ok(None);
+        }
+        let mut believer = self.believer(pending, failed)?;
+        believer.given(&self.given_units(given))?;
+        if believer.fit_is_due() {
+            // One that fails leaves the parameters.
+            let _ = believer.fit();
+        }
+        let mut pool = self.pool(believer.told(), given);
+        let elsewhere = believer.elsewhere_among(&self.unit(best), &self.units(&pool))?;
+        Ok(elsewhere.map(|place| pool.swap_remove(place)))
     }
 
     /// The coordinates of the context.

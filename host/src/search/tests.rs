@@ -2,7 +2,12 @@
 
 use serde_json::json;
 
+use sordino_core::random::{Party, Purpose, RunSeed};
+
 use super::*;
+use crate::ledger::{Accounting, Ledger, Terms};
+use crate::prior::publish::{Prepared, Publication, Study};
+use crate::server::SimulatedSources;
 use crate::space::SpaceFile;
 
 fn head(text: &str, goal: Goal) -> Head {
@@ -100,6 +105,92 @@ fn stuck(times: usize) -> Vec<u64> {
         search.best().unwrap().1 > 0.3
     });
     stuck.collect()
+}
+
+/// A bowl around a point of the unit cube, least in one kind: 0 = adam, 1 = sgd, 2 = lion.
+fn bowl(point: &Point, [rate, depth]: [f64; 2], best: usize) -> f64 {
+    let far = (point["rate"].as_f64().unwrap().log10() + 6.0) / 6.0 - rate;
+    let off = (point["depth"].as_f64().unwrap() - 1.0) / 11.0 - depth;
+    let kinds = ["adam", "sgd", "lion"];
+    let kind = kinds.iter().position(|kind| point["kind"] == **kind);
+    far * far + 0.6 * off * off + 0.1 * ((kind.unwrap() + 3 - best) % 3) as f64
+}
+
+/// The file of thirty contributors whose bowls are least in `sgd`, without noise to speak of.
+fn of_others() -> PriorFile {
+    let publication = Publication {
+        space: SpaceFile::parse("s", WIDE).unwrap().space,
+        goal: Goal::Minimize,
+        value: None,
+        epsilon: 50.0,
+        delta: 1e-3,
+        releases: 2,
+        features: 50,
+        dataset: "others".into(),
+        by: None,
+        note: None,
+        published: None,
+    };
+    let core = publication.space.core().unwrap();
+    let mut stream = RunSeed::new(3, 0).stream(Party::World, Purpose::InitialPoints, 0);
+    let studies: Vec<Study> = (0..30)
+        .map(|name| {
+            let center = [0.25, 0.75].map(|at| at + 0.1 * (stream.unit::<f64>() - 0.5));
+            let values = (0..10).map(|_| {
+                let numbers: Vec<f64> = (0..3)
+                    .map(|axis| core.from_unit(axis, stream.unit::<f64>()).unwrap())
+                    .collect();
+                let value = bowl(&publication.space.point(&numbers), center, 1);
+                (numbers, value)
+            });
+            Study {
+                name: format!("{name}"),
+                values: values.collect(),
+            }
+        })
+        .collect();
+    let terms = Terms {
+        data: "others".into(),
+        unit: "study".into(),
+        records: None,
+        accounting: Accounting::Gaussian,
+        epsilon_max: None,
+        delta: 1e-3,
+    };
+    let prepared = Prepared::new(&publication, studies.len()).unwrap();
+    let enrolled: Vec<Option<&Study>> = studies.iter().map(Some).collect();
+    let sources = SimulatedSources::new(RunSeed::new(3, 0));
+    let ledger = Ledger::in_memory(&terms).unwrap();
+    prepared
+        .publish(&enrolled, sources, ledger, |_| {})
+        .unwrap()
+        .file
+}
+
+/// A file held searches to their end that are like its contributors but for the best kind, all 24
+/// of these: questions that a file chose were never let go.
+#[test]
+fn a_file_of_others_holds_no_search_at_the_wrong_choice() {
+    let file = of_others();
+    assert!(file.label.self_test > 3.0, "{}", file.label.self_test);
+    let mut stuck = Vec::new();
+    for seed in 0..24 {
+        let head = Head {
+            seed,
+            ..head(WIDE, Goal::Minimize)
+        };
+        let center = [0.25, 0.75].map(|at| at + 0.01 * (seed % 5) as f64);
+        let mut search = Search::guided(head, &file).unwrap();
+        for _ in 0..40 {
+            let point = search.ask(&json!({})).unwrap();
+            let value = bowl(&point, center, 0);
+            search.tell(&point.into(), value).unwrap();
+        }
+        if search.best().unwrap().1 > 0.05 {
+            stuck.push(seed);
+        }
+    }
+    assert!(stuck.len() <= 2, "{stuck:?}");
 }
 
 /// A search that was read back asks what it would have asked, also where its questions are idle,
