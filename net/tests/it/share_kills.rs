@@ -295,7 +295,7 @@ fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_go
         let standing = || String::from_utf8(federation.command("status").stdout).unwrap();
         let status = standing();
         assert!(
-            status.contains("stopped for good") && status.contains("in 1 releases"),
+            status.contains("stopped for good") && status.contains("in 1 release"),
             "the charge counts, and no server goes on: {status}"
         );
         // A death before it was written down why: the charge in the round says what it is of.

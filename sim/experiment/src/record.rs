@@ -247,11 +247,12 @@ impl Summary {
 
     /// Reads the text of a `summary.json`.
     ///
-    /// **Errors**, in words: text that is not a summary, or one of another version.
+    /// **Errors**, in words: text that is no JSON, or no summary, or one of another version.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match version_of(text) {
+        let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        match json.get("version").and_then(Value::as_u64) {
             Some(version) if version == u64::from(SUMMARY_VERSION) => {
-                serde_json::from_str(text).map_err(|error| error.to_string())
+                serde_json::from_value(json).map_err(|error| error.to_string())
             }
             other => Err(format!(
                 "version {} is unknown; this program reads version {SUMMARY_VERSION}",
@@ -264,14 +265,6 @@ impl Summary {
     pub fn method(&self, name: &str) -> Option<&MethodSummary> {
         self.methods.iter().find(|method| method.name == name)
     }
-}
-
-/// The version that the text of a `summary.json` has, if it has one.
-fn version_of(text: &str) -> Option<u64> {
-    serde_json::from_str::<Value>(text)
-        .ok()?
-        .get("version")?
-        .as_u64()
 }
 
 impl MethodSummary {

@@ -18,7 +18,7 @@ use sordino_report::grid::Grid;
 use sordino_report::palette::other;
 use sordino_report::parts::{scaled, share_axis};
 use sordino_report::read::{self, ReadError, RunFiles};
-use sordino_report::results::{Results, epsilon};
+use sordino_report::results::{Results, belonging, epsilon};
 use sordino_report::svg::{Curve, Point};
 use sordino_report::table::{DASH, or_dash, with_error};
 use sordino_report::{federation, figure};
@@ -175,6 +175,8 @@ pub struct Entry {
     pub method: String,
     /// Tight ε at its scenario's δ; `None` if nothing is claimed or the ε is infinite.
     pub epsilon: Option<f64>,
+    /// δ and neighbouring relation of that ε, as `ε at δ = 0.0001, zero-out`.
+    pub epsilon_is: Option<String>,
     /// The quantity that folders are compared by (in a federation, summed regret): mean and
     /// standard error.
     pub summed_regret: (f64, Option<f64>),
@@ -419,6 +421,7 @@ fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
         folder: letter(place),
         method: name.to_owned(),
         epsilon: epsilon(summary),
+        epsilon_is: belonging(summary),
         summed_regret: mean_and_error(&worth),
         final_regret: mean_and_error(&last),
         digests: side.digests(name, runs),
@@ -475,7 +478,8 @@ impl Comparison {
             let told = |(mean, error)| with_error(mean, error);
             let [summed, last] = [entry.summed_regret, entry.final_regret].map(told);
             let epsilon = or_dash(entry.epsilon, |epsilon| significant_up(epsilon, 3));
-            row(&[&entry.method, &entry.folder, &epsilon, &summed, &last])
+            let is = or_dash(entry.epsilon_is.as_ref(), String::clone);
+            row(&[&entry.method, &entry.folder, &epsilon, &is, &summed, &last])
         });
         let pairs = self.pairs.iter().map(|pair| {
             let found = &pair.difference;
@@ -511,7 +515,8 @@ impl Comparison {
         let regret = row(&[
             "method",
             "folder",
-            "ε (tight)",
+            "ε",
+            "which is",
             &self.compared_by,
             "at the end",
         ]);
@@ -556,13 +561,21 @@ impl Comparison {
         said
     }
 
+    /// What the ε of all methods are, each δ and relation once.
+    fn epsilons_are(&self) -> Vec<&str> {
+        let each = self.entries.iter();
+        distinct(each.filter_map(|entry| entry.epsilon_is.as_deref()))
+    }
+
     /// All curves in one picture, a panel for each method.
     pub fn picture(&self) -> Picture {
         let names = distinct(self.entries.iter().map(|entry| entry.method.as_str()));
         let mut charts: Vec<Chart> = Vec::new();
         for name in names {
             let entries = self.entries.iter().filter(|entry| entry.method == name);
-            charts.push(scaled(name, "round", "", entries.map(curve).collect()));
+            let is_one = self.epsilons_are().len() == 1;
+            let curves = entries.map(|entry| curve(entry, is_one));
+            charts.push(scaled(name, "round", "", curves.collect()));
         }
         share_axis(&mut charts, &self.regret);
         charts
@@ -574,10 +587,13 @@ impl Comparison {
             .map(|(letter, path)| format!("{letter}: {path}."))
             .collect::<Vec<_>>()
             .join(" ");
-        let band = format!(
-            "Mean of {} paired runs, band ± one standard error; ε is the tight accountant's.",
+        let mut band = format!(
+            "Mean of {} paired runs, band ± one standard error.",
             self.runs
         );
+        if let [is] = self.epsilons_are()[..] {
+            band.push_str(&format!(" {is}."));
+        }
         Picture {
             name: "comparison".to_owned(),
             title: "Comparison".to_owned(),
@@ -593,15 +609,21 @@ fn row(cells: &[&str]) -> Vec<String> {
     cells.iter().map(ToString::to_string).collect()
 }
 
-fn curve(entry: &Entry) -> Curve {
+/// The curve of a method of a folder, beside whose name ε stands, and what it is unless all are the
+/// same.
+fn curve(entry: &Entry, is_one: bool) -> Curve {
     let place = usize::from(entry.folder.bytes().next().unwrap_or(b'A') - b'A');
     Curve {
         // The second class is the first that is not grey.
         class: other(place + 2),
         label: entry.folder.clone(),
-        note: entry
-            .epsilon
-            .map_or(String::new(), |epsilon| figure::epsilon(Some(epsilon))),
+        note: match (entry.epsilon, &entry.epsilon_is) {
+            (None, _) => String::new(),
+            (loss, Some(is)) if !is_one => {
+                format!("{}{}", figure::epsilon(loss), is.trim_start_matches('ε'))
+            }
+            (loss, _) => figure::epsilon(loss),
+        },
         points: entry.curve.clone(),
     }
 }

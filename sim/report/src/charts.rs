@@ -81,7 +81,7 @@ pub fn losses(scenario: &Scenario, statistics: &Statistics) -> Option<Chart> {
     for paid in statistics.paid.iter().filter(|paid| paid.losses.len() > 1) {
         let method = paid.main()?;
         let releases = paid.losses.last().map(|(count, _)| *count)?;
-        if curves.is_empty() && method.samples() {
+        if curves.is_empty() && method.samples() && delta != SMALL_DELTA {
             // An error would have stopped who asked for the same at the scenario's δ.
             let event = scenario.of(method).privacy.event();
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;

@@ -18,10 +18,10 @@ pub fn event(scenario: &Scenario, statistics: &Statistics, method: Method) -> Op
     // A private method skips a release for one reason alone: its budget.
     let most = scenario.privacy.max_epsilon.filter(|_| releases < planned);
     let (count, rest) = match (releases, most) {
-        (0, Some(most)) => return Some(format!("no release: the first {}", refused(most))),
+        (0, Some(most)) => return Some(format!("no release: the first {}", refused(most, method))),
         (_, Some(most)) => (
             format!("{releases} of {planned}"),
-            format!("; the next {}", refused(most)),
+            format!("; the next {}", refused(most, method)),
         ),
         (0, None) => return Some("no release".to_owned()),
         (_, None) => (releases.to_string(), String::new()),
@@ -63,9 +63,15 @@ pub fn event(scenario: &Scenario, statistics: &Statistics, method: Method) -> Op
     ))
 }
 
-/// Why a method does not make its next release.
-fn refused(most: f64) -> String {
-    format!("would exceed privacy.max_epsilon = {most}")
+/// Why a method does not make its next release. Budgets of samples are counted by Rényi
+/// divergences, whose ε is larger than the tight one beside this sentence.
+fn refused(most: f64, method: Method) -> String {
+    let counted = if method.samples() {
+        " by Rényi divergences, which count its budget"
+    } else {
+        ""
+    };
+    format!("would exceed privacy.max_epsilon = {most}{counted}")
 }
 
 /// The events of all private methods, a sentence for each kind; methods with the same plan may
@@ -108,13 +114,17 @@ fn between_of(statistics: &Statistics, paid: &Paid) -> Option<String> {
         .find(|found| paid.methods.contains(&found.method))
         .and_then(|found| found.losses)?;
     let names: Vec<&str> = paid.methods.iter().map(|method| method.name()).collect();
+    let at_small = if loss.delta == SMALL_DELTA {
+        String::new()
+    } else {
+        format!(", {} at δ = {SMALL_DELTA:e}", bound(small.between))
+    };
     Some(format!(
-        "{}: between any two things that an agent may have sent ε is {} at δ = {}, {} at δ = {SMALL_DELTA:e}; the best guess \
-         whether its contributions were used is right at most {} % of the time",
+        "{}: between any two things that an agent may have sent ε is {} at δ = {}{at_small}; the best guess whether its contributions \
+         were used is right at most {} % of the time",
         names.join(", "),
         bound(loss.between),
         significant(loss.delta, 3),
-        bound(small.between),
         percent_at_most(loss.best_guess)
     ))
 }

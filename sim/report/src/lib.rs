@@ -19,6 +19,7 @@
 //! | [`columns`] | head, meaning and cell of a column in one place |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`differences`] | paired differences between every two entries |
+//! | [`differing`] | whether two files say the same of the methods of a run |
 //! | `layout` | room for every text of a chart |
 //! | [`observations`] | every observation, every agent's best |
 //! | `json` | the summary of a federation, for programs |
@@ -45,6 +46,7 @@ mod charts;
 pub mod columns;
 pub mod curves;
 pub mod differences;
+pub mod differing;
 pub mod events;
 pub mod federation;
 pub mod figure;

@@ -197,12 +197,13 @@ impl Results {
                 "Mean of {runs} paired runs; the band is one standard error to either side."
             ),
         };
+        self.with_belongs(&band)
+    }
+
+    /// A text, and what every ε in its picture belongs to.
+    pub(super) fn with_belongs(&self, text: &str) -> String {
         let belongs = belongs(&self.summary.methods);
-        if belongs.is_empty() {
-            band
-        } else {
-            format!("{band} {belongs}")
-        }
+        format!("{text} {belongs}").trim_end().to_owned()
     }
 
     /// Regret by round of every method that has more than one round.
@@ -326,9 +327,8 @@ impl Results {
         });
         let chart = scaled("", "round", "ε of all releases so far", curves.collect());
         let text = "What the releases of each private method have cost by the end of a round.";
-        let text = format!("{text} {}", belongs(&self.summary.methods));
         (!chart.curves.is_empty())
-            .then(|| self.picture("epsilon", "ε by round", text.trim_end(), chart))
+            .then(|| self.picture("epsilon", "ε by round", &self.with_belongs(text), chart))
     }
 }
 
@@ -360,8 +360,9 @@ pub fn logarithmic(curve: &mut Curve) {
     curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
 }
 
-/// To which δ and which neighbouring relation the ε of a method belongs; nothing without an ε.
-fn belonging(method: &MethodSummary) -> Option<String> {
+/// To which δ and which neighbouring relation the ε of a method belongs, as `ε at δ = 0.0001,
+/// zero-out`; nothing without an ε.
+pub fn belonging(method: &MethodSummary) -> Option<String> {
     let relation = match method.neighboring_relation.as_deref()? {
         "replace_special" => "zero-out".to_owned(),
         other => other.replace('_', " "),

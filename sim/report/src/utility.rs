@@ -70,14 +70,13 @@ impl Results {
         let text = match (self.summary.runs, &axis) {
             (1, _) => "One run.".to_owned(),
             (runs, None) => {
-                format!(
-                    "Mean of {runs} paired runs, bars ± one standard error; ε, where there is one, is the same."
-                )
+                format!("Mean of {runs} paired runs, bars ± one standard error.")
             }
             (runs, Some(_)) => format!(
                 "Mean of {runs} paired runs, bars ± one standard error; a line pays nothing."
             ),
         };
+        let text = self.with_belongs(&text);
         let picture = self.picture("utility", "utility against privacy", &text, chart);
         let ruler = axis.map_or(side_by_side, |axis| Ruler {
             points: Points::Joined,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table};
+use serde_json::json;
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::text::significant;
 use sordino_papers::reproduce::{Experiment, Options, Report};
@@ -45,7 +46,15 @@ pub struct Arguments {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     arguments.log.begin();
     let Some(name) = &arguments.name else {
-        return print(&catalogue());
+        return match arguments.format {
+            Format::Text => print(&catalogue()),
+            Format::Json => {
+                let all = Experiment::all().map(|experiment| {
+                    json!({ "name": experiment.name, "description": experiment.description })
+                });
+                print_json(&json!({ "experiments": all.collect::<Vec<_>>() }))
+            }
+        };
     };
     let Some(experiment) = Experiment::find(name) else {
         let names: Vec<&str> = Experiment::all()

@@ -187,7 +187,11 @@ fn a_folder_whose_scenario_was_changed_says_no_other_epsilon() {
     assert_ne!(noisier, scenario);
     std::fs::write(&path, noisier).unwrap();
     let before = files(&folder.join("a"));
-    for command in [&["report", "a"][..], &["compare", "a", "a"]] {
+    for command in [
+        &["report", "a"][..],
+        &["report", "a", "--table", "summary"],
+        &["compare", "a", "a"],
+    ] {
         let message = refused(&folder, 2, command);
         assert!(
             message.contains("summary.json: it has epsilon_pld = ")

@@ -618,3 +618,57 @@ fn a_column_is_a_key_that_was_swept_and_a_value_is_its_value() {
     assert_eq!(text(&shown.stdout), summary);
     assert!(refused(&folder, 2, &with("")).contains("is not of this sweep"));
 }
+
+/// An index whose ε was changed became a table and a page of it.
+#[test]
+fn an_index_that_is_not_of_its_runs_is_no_table() {
+    let folder = scratch("sweep-changed");
+    let keys = "privacy.noise_multiplier=2,4";
+    done(&folder, &["sweep", SMALL, "--set", keys, "--out", "z"]);
+    let path = folder.join("z/index.json");
+    let index = std::fs::read_to_string(&path).unwrap();
+    let mut read: serde_json::Value = serde_json::from_str(&index).unwrap();
+    let run = read["entries"][0]["folder"].as_str().unwrap().to_owned();
+    let commands = [&["report", "z"][..], &["report", "z", "--table", "summary"]];
+    let told = || commands.map(|command| refused(&folder, 2, command));
+    // Of one method of the first run, each number in turn.
+    for (list, key) in [("losses", "value"), ("measures", "mean")] {
+        let methods = read["entries"][0]["methods"].as_array_mut().unwrap();
+        let method = methods
+            .iter_mut()
+            .find(|method| method["losses"] != serde_json::json!([]));
+        let number = &mut method.unwrap()[list][0][key];
+        let before = number.take();
+        *number = 0.25.into();
+        std::fs::write(&path, read.to_string()).unwrap();
+        for message in told() {
+            assert!(
+                message.contains("index.json: it has ")
+                    && message.contains("= 0.2500 of")
+                    && message.contains(&run)
+                    && message.contains("changed after the sweep"),
+                "{message}"
+            );
+        }
+        let methods = read["entries"][0]["methods"].as_array_mut().unwrap();
+        let method = methods
+            .iter_mut()
+            .find(|method| method["losses"] != serde_json::json!([]));
+        method.unwrap()[list][0][key] = before;
+    }
+    // Of single runs.
+    read["entries"][0]["compared"]["methods"][0][1][0] = 1e3.into();
+    std::fs::write(&path, read.to_string()).unwrap();
+    for message in told() {
+        assert!(message.contains("numbers of single runs"), "{message}");
+    }
+    // As it was; and what is left of a sweep whose runs were removed is its index.
+    std::fs::write(&path, index).unwrap();
+    for command in commands {
+        done(&folder, command);
+    }
+    std::fs::remove_dir_all(folder.join("z/runs")).unwrap();
+    for command in commands {
+        done(&folder, command);
+    }
+}

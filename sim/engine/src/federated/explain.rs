@@ -276,17 +276,19 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
 
 /// ε between two contributions and the best guess, by privacy-loss distributions.
 fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String, AccountantError> {
-    let [loss, small] = [
-        privacy_loss(event, count, delta)?,
-        privacy_loss(event, count, SMALL_DELTA)?,
-    ];
+    let loss = privacy_loss(event, count, delta)?;
+    let at_small = if delta == SMALL_DELTA {
+        String::new()
+    } else {
+        let small = privacy_loss(event, count, SMALL_DELTA)?;
+        let [between, nothing] = [small.between, small.tight].map(told);
+        format!(" and {between} at δ = {SMALL_DELTA:e} (there {nothing} against nothing)")
+    };
     Ok(format!(
-        "{names}: between any two things that an agent may have sent, {} at δ = {} and {} at δ = {SMALL_DELTA:e} (there {} \
-         against nothing); the best guess whether its contributions were used is right at most {} % of the time.",
+        "{names}: between any two things that an agent may have sent, {} at δ = {}{at_small}; the best guess whether its contributions \
+         were used is right at most {} % of the time.",
         told(loss.between),
         significant(delta, 3),
-        told(small.between),
-        told(small.tight),
         percent_at_most(loss.best_guess)
     ))
 }

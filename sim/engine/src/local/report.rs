@@ -4,6 +4,7 @@
 use sordino_core::digest::combine;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::{Loss, Measure, MethodSummary, Record, Summary};
+use sordino_experiment::scenario::Guarantee;
 use sordino_experiment::scenario::local::{LocalMethod, LocalScenario};
 use sordino_experiment::text::{significant, significant_up};
 use sordino_report::columns::Columns;
@@ -69,18 +70,22 @@ fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
             .collect();
         let ratio = (!ratios.is_empty()).then(|| Estimate::of(&ratios).measure(RATIO));
         let spent = own.iter().map(|run| run.epsilon_spent).fold(0.0, f64::max);
+        let guarantee = match (*method, private) {
+            // It asks nobody.
+            (LocalMethod::Random, _) => Guarantee::NothingReleased.name(),
+            (_, true) => Guarantee::DifferentialPrivacy.name(),
+            (_, false) => "no protection",
+        };
+        let is_dp = guarantee == Guarantee::DifferentialPrivacy.name();
         MethodSummary {
             name: method.name().to_owned(),
             digest: Some(combine(own.iter().map(|run| &run.digest)).to_string()),
-            guarantee: if private { "dp" } else { "no protection" }.to_owned(),
-            neighboring_relation: private.then(|| "replace_one".to_owned()),
+            guarantee: guarantee.to_owned(),
+            neighboring_relation: is_dp.then(|| "replace_one".to_owned()),
             measures: std::iter::once(Estimate::of(&regrets).measure(REGRET))
                 .chain(ratio)
                 .collect(),
-            losses: private
-                .then(|| Loss::new(SPENT, spent))
-                .into_iter()
-                .collect(),
+            losses: is_dp.then(|| Loss::new(SPENT, spent)).into_iter().collect(),
             ..MethodSummary::default()
         }
     });

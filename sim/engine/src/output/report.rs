@@ -114,7 +114,13 @@ pub fn view(scenario: &OutputScenario, results: &Results) -> Result<View, ReadEr
 
 fn protection(scenario: &OutputScenario, row: &Row) -> String {
     match (row.method, row.epsilon) {
-        (OutputMethod::WorstCase, Some(epsilon)) => format!("ε = {}", significant_up(epsilon, 3)),
+        (OutputMethod::WorstCase, Some(epsilon)) => {
+            let delta = worst_case_delta(scenario, epsilon).ok();
+            let delta = delta
+                .filter(|delta| *delta > 0.0)
+                .map_or(String::new(), |delta| format!(", δ = {delta:e}"));
+            format!("ε = {}{delta}", significant_up(epsilon, 3))
+        }
         (OutputMethod::PriorConditional, Some(epsilon)) => format!(
             "ε = {}, δ = {}, only under the GP prior",
             significant_up(epsilon, 3),

@@ -22,11 +22,15 @@ impl Compared {
     /// `None` if the folder has no curves that can be read: its methods are then in no paired
     /// difference, and tables and page say so.
     pub fn read(folder: &Path) -> Option<Self> {
-        let results = Results::open(folder).ok()?;
-        Some(Compared {
+        Some(Self::of_results(&Results::open(folder).ok()?))
+    }
+
+    /// The numbers of a run folder that was read.
+    pub fn of_results(results: &Results) -> Self {
+        Compared {
             by: results.compared_by(),
             methods: results.worth(),
-        })
+        }
     }
 
     fn of(&self, method: &str) -> Option<&[f64]> {

@@ -15,6 +15,9 @@ use sordino_experiment::files::{
 };
 use sordino_experiment::journal::PART;
 use sordino_experiment::text;
+use sordino_report::differing::differing;
+use sordino_report::read::ReadError;
+use sordino_report::results::Results;
 use sordino_report::view::PAGE;
 
 use super::compared::Compared;
@@ -67,6 +70,9 @@ pub enum SweepError {
         /// What is wrong with it.
         message: String,
     },
+    /// The folder of a run that is not as the run left it.
+    #[error(transparent)]
+    Run(Box<ReadError>),
     /// The system refused.
     #[error("{path}: {error}")]
     Io {
@@ -254,6 +260,42 @@ impl SweepFolder {
             }
         }
         index.seal();
+        Ok(index)
+    }
+
+    /// The index, which agrees with the folders of its runs that are still there: of a run, one of
+    /// its files may not say a smaller ε than another.
+    ///
+    /// **Errors**: as [`SweepFolder::index`]; an entry that says other numbers than the run's
+    /// summary, or than its rounds; a folder that cannot be read.
+    pub fn checked_index(&self) -> Result<Index, SweepError> {
+        let index = self.index()?;
+        let path = self.path.join(INDEX);
+        for entry in &index.entries {
+            let folder = self.run(&entry.folder);
+            if entry.status != Status::Done || !folder.exists() {
+                continue;
+            }
+            let results = Results::open(&folder);
+            let results = results.map_err(|error| SweepError::Run(Box::new(error)))?;
+            let other = |what: String| {
+                let what = format!("{what}: one of these files was changed after the sweep");
+                SweepError::damaged(&path, what)
+            };
+            if let Some(found) = differing(&entry.methods, &results.summary.methods) {
+                return Err(other(format!(
+                    "it has {} in {}, whose summary.json has {}",
+                    found.first, entry.folder, found.second
+                )));
+            }
+            let there = Compared::of_results(&results);
+            if entry.compared.as_ref().is_some_and(|own| *own != there) {
+                return Err(other(format!(
+                    "it has other numbers of single runs than rounds.csv of {}",
+                    entry.folder
+                )));
+            }
+        }
         Ok(index)
     }
 
@@ -470,7 +512,8 @@ impl From<SweepError> for CliError {
             | SweepError::Other { .. }
             | SweepError::NoSweep(_)
             | SweepError::Version { .. }
-            | SweepError::Damaged { .. } => CliError::input(error),
+            | SweepError::Damaged { .. }
+            | SweepError::Run(_) => CliError::input(error),
             SweepError::Threads(_)
             | SweepError::WorkerLost
             | SweepError::Io { .. }

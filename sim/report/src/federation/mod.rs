@@ -6,14 +6,12 @@ pub mod pictures;
 
 use serde::Serialize;
 use sordino_experiment::metrics::{Statistics, loss_after};
-use sordino_experiment::record::{
-    Left, MethodRun, MethodSummary, PRIORS, Record, Summary, noise, prior_name,
-};
+use sordino_experiment::record::{Left, MethodRun, PRIORS, Record, Summary, noise, prior_name};
 use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Scenario};
-use sordino_experiment::text::significant;
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::columns::Columns;
+use super::differing::differing;
 use super::json;
 use super::read::{FORMAT, ReadError, RunFiles, RunRecord, run_record};
 use super::readme::readme;
@@ -43,49 +41,13 @@ pub fn read(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord, ReadE
     }
 }
 
-/// The first number of a method in which two summaries differ by more than rounding.
+/// The first number of a method in which these two summaries differ, in words.
 fn difference(written: &Summary, computed: &Summary) -> Option<String> {
-    written.methods.iter().find_map(|method| {
-        // What the other files do not give at all differs as well.
-        let other = computed.method(&method.name).map_or(Vec::new(), numbers);
-        let mut pairs = numbers(method).into_iter().map(|number| {
-            let same_name = other.iter().find(|other| other.0 == number.0);
-            (number, *same_name.unwrap_or(&(number.0, None, 0.0)))
-        });
-        let (written, computed) = pairs.find(|(a, b)| !is_same(*a, *b))?;
-        Some(format!(
-            "it has {} = {} of {}, and from scenario.toml, rounds.csv and the transcript follows {}: one of these files was changed \
-             after the run",
-            written.0,
-            told(written.1),
-            method.name,
-            told(computed.1)
-        ))
-    })
-}
-
-/// A number of a method, by name, and how far it may be off, relatively.
-type Named<'a> = (&'a str, Option<f64>, f64);
-
-/// What a method reached and what it cost. Accountants of two versions differ in the fourth digit.
-fn numbers(method: &MethodSummary) -> Vec<Named<'_>> {
-    let measures = method.measures.iter();
-    let measures = measures.map(|measure| (measure.name.as_str(), Some(measure.mean), 1e-6));
-    let losses = method.losses.iter();
-    measures
-        .chain(losses.map(|loss| (loss.name.as_str(), loss.value, 1e-3)))
-        .collect()
-}
-
-fn is_same(a: Named<'_>, b: Named<'_>) -> bool {
-    match (a.1, b.1) {
-        (Some(x), Some(y)) => x == y || (x - y).abs() <= a.2 * x.abs().max(y.abs()),
-        (x, y) => x == y,
-    }
-}
-
-fn told(number: Option<f64>) -> String {
-    number.map_or("none".to_owned(), |x| significant(x, 4))
+    let found = differing(&written.methods, &computed.methods)?;
+    Some(format!(
+        "it has {}, and from scenario.toml, rounds.csv and the transcript follows {}: one of these files was changed after the run",
+        found.first, found.second
+    ))
 }
 
 /// Summary and files for programs. `kept` are files beside them: the ledger of all methods,

@@ -83,10 +83,10 @@ fn shown(scenario: &Scenario, statistics: &Statistics, cautions: &[String]) -> S
             or_dash(at, |at| format!("{:.4}", at.mean))
         });
     }
-    let deltas = [
-        significant(scenario.privacy.delta, 3),
-        format!("{SMALL_DELTA:e}"),
-    ];
+    let mut deltas = vec![significant(scenario.privacy.delta, 3)];
+    if scenario.privacy.delta != SMALL_DELTA {
+        deltas.push(format!("{SMALL_DELTA:e}"));
+    }
     for (place, delta) in deltas.iter().enumerate() {
         columns = columns.number(format!("ε tight\nδ {delta}"), move |method| {
             cost(method, place)

@@ -61,6 +61,12 @@ pub struct Arguments {
 
 /// Reads the folder, checks it, writes what is asked for.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    if arguments.folder.is_file() {
+        return Err(CliError::input(format!(
+            "{}: a file; the folder of a run or of a sweep is needed, as --out of `sordino run` names it",
+            arguments.folder.display()
+        )));
+    }
     whole(&arguments.folder)?;
     let methods = &arguments.methods[..];
     let out = arguments.out.as_deref();
@@ -76,34 +82,32 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             figure::execute(&arguments.folder, &wanted)
         }
         (None, Some(kind)) => {
+            of_figures(&arguments.sheet, "it changes no table")?;
             table::execute(&arguments.folder, kind, methods, arguments.format, out)
         }
         (None, None) => {
-            only(
-                !arguments.methods.is_empty(),
-                "--methods",
-                "--figure or --table",
-            )?;
-            only(arguments.out.is_some(), "--out", "--figure or --table")?;
-            only(
-                arguments.format.is_some(),
-                "--format",
-                "--figure or --table",
-            )?;
-            only(arguments.sheet.no_title, "--no-title", "--figure")?;
-            only(arguments.sheet.width != COLUMN, "--width", "--figure")?;
-            only(arguments.sheet.axis.is_some(), "--axis", "--figure")?;
+            let whole = "without it the whole page is written";
+            let either = "--figure or --table";
+            only(!arguments.methods.is_empty(), "--methods", either, whole)?;
+            only(arguments.out.is_some(), "--out", either, whole)?;
+            only(arguments.format.is_some(), "--format", either, whole)?;
+            of_figures(&arguments.sheet, whole)?;
             page(&arguments.folder)
         }
     }
 }
 
+/// Refuses what changes figures alone.
+fn of_figures(sheet: &figure::Sheeted, without: &str) -> Result<(), CliError> {
+    only(sheet.no_title, "--no-title", "--figure", without)?;
+    only(sheet.width != COLUMN, "--width", "--figure", without)?;
+    only(sheet.axis.is_some(), "--axis", "--figure", without)
+}
+
 /// Refuses an option that is given where only these have a use for it.
-fn only(given: bool, name: &str, wants: &str) -> Result<(), CliError> {
+fn only(given: bool, name: &str, wants: &str, without: &str) -> Result<(), CliError> {
     match given {
-        true => Err(CliError::input(format!(
-            "{name} is for {wants}; without it the whole page is written"
-        ))),
+        true => Err(CliError::input(format!("{name} is for {wants}; {without}"))),
         false => Ok(()),
     }
 }
@@ -112,7 +116,7 @@ fn page(folder: &std::path::Path) -> Result<(), CliError> {
     let path = folder.join(PAGE);
     let made = if SweepFolder::is_one(folder) {
         let sweep = SweepFolder::open(folder)?;
-        let index = sweep.index()?;
+        let index = sweep.checked_index()?;
         if !sweep.is_complete(&index) {
             log::note(&unfinished::sweep(&sweep, &index));
         }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use sordino_experiment::files::write_atomically;
 use sordino_experiment::record::distinct;
+use sordino_lab::compare::Side;
 use sordino_lab::sweep::{SweepFolder, paired, table as sweep_table};
 use sordino_report::differences::few;
 use sordino_report::grid;
-use sordino_report::results::Results;
 use sordino_report::tables::{Kind, Table, TableError, table};
 
 use super::super::unfinished;
@@ -101,7 +101,8 @@ fn of_run(
     methods: &[String],
 ) -> Result<(Table, Option<String>), CliError> {
     unfinished::complete(folder)?;
-    let results = Results::open(folder).map_err(CliError::input)?;
+    // Checked as for the page: a table is what papers quote.
+    let results = Side::open(folder).map_err(CliError::input)?.results;
     let there: Vec<&str> = results
         .summary
         .methods
@@ -118,7 +119,7 @@ fn of_sweep(
     methods: &[String],
 ) -> Result<(Table, Option<String>), CliError> {
     let sweep = SweepFolder::open(folder)?;
-    let index = sweep.index()?;
+    let index = sweep.checked_index()?;
     let warning = (!sweep.is_complete(&index)).then(|| unfinished::sweep(&sweep, &index));
     let there = index.clone();
     let names = distinct(
