@@ -113,6 +113,10 @@ fn a_figure_has_the_width_and_the_methods_that_were_asked_for() {
         (&["--figure", "regret"], "--out"),
         (&["--no-title"], "--no-title is for --figure"),
         (
+            &["--table", "summary", "--width", "50mm"],
+            "--width is for --figure; it changes no table",
+        ),
+        (
             &["--table", "paired", "--methods", "fts"],
             "--methods fts: is not in a, which has ts, dp-fts-de, dp-prior",
         ),
@@ -120,6 +124,8 @@ fn a_figure_has_the_width_and_the_methods_that_were_asked_for() {
         let message = refused(&folder, 2, &[&["report", "a"], arguments].concat());
         assert!(message.contains(expected), "{message}\nexpected {expected}");
     }
+    let message = refused(&folder, 2, &["report", SMALL]);
+    assert!(message.contains("a file; the folder of a run"), "{message}");
     let message = refused(
         &folder,
         2,

@@ -64,6 +64,16 @@ fn learners_learn_and_users_pay_once() {
         assert!(fields[3].parse::<f64>().unwrap() < 0.8, "{line}");
         assert_eq!(fields[5], "8.000", "{line}");
     }
+    // Who asks nobody promises nothing.
+    let options = Options::default();
+    let outcome = executed(&*shipped("ldp-se", &SMALL).unwrap(), &options, &()).unwrap();
+    let claims = |name: &str| {
+        let found = outcome.summary.method(name).unwrap();
+        let relation = found.neighboring_relation.as_deref();
+        (found.guarantee.as_str(), relation, found.losses.len())
+    };
+    assert_eq!(claims("random"), ("nothing released", None, 0));
+    assert_eq!(claims("tgp-ucb"), ("dp", Some("replace_one"), 1));
     // Three reports each: a third of the users, three times the loss.
     let mut thrice = SMALL.to_vec();
     thrice.push("users.reports_per_user=3");
