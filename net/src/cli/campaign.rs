@@ -8,8 +8,9 @@ use sordino_core::federated::shares::Trust;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::scenario::federated::served_delta;
 use sordino_experiment::text::significant;
-use sordino_host::campaign;
+use sordino_host::campaign::{self, SiteError};
 use sordino_host::files::read_text;
+use sordino_host::prior::PriorFileError;
 use sordino_host::prior::doubts::if_few;
 use sordino_host::prior::publish::Publication;
 use sordino_host::space::{BYTES_MAX, SpaceFile};
@@ -169,8 +170,7 @@ impl Campaign {
             note: None,
             published: None,
         };
-        let campaign =
-            campaign::Campaign::trusting(publication, agents, trust).map_err(CliError::input)?;
+        let campaign = campaign::Campaign::trusting(publication, agents, trust).map_err(named)?;
         let announced = Announced {
             epsilon_max: Some(epsilon),
             delta,
@@ -194,4 +194,23 @@ impl Campaign {
         }
         Ok(terms)
     }
+}
+
+/// A refusal with the option that was given, of which the refused number is one.
+fn named(error: SiteError) -> CliError {
+    let SiteError::Refused(refused) = error else {
+        return CliError::input(error);
+    };
+    let option = match refused.what.as_str() {
+        "number of studies" => "--agents",
+        "delta" => "--delta",
+        "epsilon" => "--epsilon",
+        "releases" => "--releases",
+        "features" => "--features",
+        other => other,
+    };
+    CliError::input(PriorFileError {
+        what: option.to_owned(),
+        ..refused
+    })
 }

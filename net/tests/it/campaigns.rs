@@ -561,7 +561,7 @@ fn what_a_campaign_cannot_be_is_refused_before_anything_is_begun() {
             (
                 SPACE,
                 &["--epsilon", "0"][..],
-                "epsilon is 0; admissible: a positive number",
+                "--epsilon is 0; admissible: a positive number",
             ),
             (
                 SPACE,
@@ -571,12 +571,12 @@ fn what_a_campaign_cannot_be_is_refused_before_anything_is_begun() {
             (
                 SPACE,
                 &["--epsilon", "1", "--releases", "65"],
-                "releases is 65; admissible: 1 to 64",
+                "--releases is 65; admissible: 1 to 64",
             ),
             (
                 SPACE,
                 &["--epsilon", "1", "--features", "1"],
-                "features is 1",
+                "--features is 1",
             ),
             (
                 SPACE,
@@ -627,6 +627,11 @@ fn what_a_campaign_cannot_be_is_refused_before_anything_is_begun() {
             let federation = Federation::campaign("campaign-refused", AGENTS, space, more);
             let said = refused(&federation, federation.command_of());
             assert!(said.contains(part), "{part}\n{said}");
+            // Of what is refused for itself nothing else is told.
+            let is_campaign = ["--begin-when", "--min-agents"]
+                .iter()
+                .any(|option| part.starts_with(option));
+            assert_eq!(said.contains("warning: 6 sites"), is_campaign, "{said}");
         }
         // Numbers of a campaign are not those of a scenario.
         let federation = Federation::new("campaign-scenario", 4, 3, &["--agents", "4"]);
