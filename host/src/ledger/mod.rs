@@ -220,7 +220,8 @@ impl Contents {
 
     /// ε of these events at the δ of the terms between any two things that a contributor may have
     /// given, where each is Gaussian noise, on everybody or on a sample, whose own ε compares a
-    /// contribution with nothing.
+    /// contribution with nothing; nothing for other events. Never below the ε that compares with
+    /// nothing, infinite where there is no finite one.
     ///
     /// **Errors**: [`LedgerError::Accountant`].
     ///
@@ -235,42 +236,55 @@ impl Contents {
     }
 }
 
+/// More kinds of events than this are not composed by privacy-loss distributions, which takes some
+/// milliseconds for each.
+const KINDS_MAX: usize = 16;
+
 /// [`Contents::between`] of a ledger with these terms.
 fn between<'a>(
     terms: &Terms,
     events: impl Iterator<Item = &'a Event> + Clone,
 ) -> Result<Option<f64>, LedgerError> {
-    let zero_out = NeighboringRelation::ReplaceSpecial;
-    if events.clone().any(|event| event.relation() != zero_out) {
-        return Ok(None);
+    let mut lots: Vec<(Event, u32)> = Vec::new();
+    for event in events.clone() {
+        let is_gaussian = matches!(
+            event,
+            Event::Gaussian { .. } | Event::PoissonSampledGaussian { .. }
+        );
+        if !is_gaussian || event.relation() != NeighboringRelation::ReplaceSpecial {
+            return Ok(None);
+        }
+        match lots.iter_mut().find(|(known, _)| known == event) {
+            Some((_, count)) => *count += 1,
+            None => lots.push((*event, 1)),
+        }
     }
     let delta = terms.delta;
     let spent = match terms.accounting {
         Accounting::Sum => return Ok(None),
-        Accounting::Gaussian => replaced(GaussianAccountant::new(), events, delta)?,
-        // Both are upper bounds; the first is the tight one, which terms and promises name too.
-        Accounting::Renyi => replaced(PldAccountant::new(), events.clone(), delta)
-            .or_else(|_| replaced(RdpAccountant::new(), events, delta))?,
+        Accounting::Gaussian => composed(GaussianAccountant::new(), &lots)?.replace_epsilon(delta),
+        Accounting::Renyi if lots.len() <= KINDS_MAX => {
+            composed(PldAccountant::new(), &lots)?.replace_epsilon(delta)
+        }
+        Accounting::Renyi => composed(RdpAccountant::new(), &lots)?.replace_epsilon(delta),
     };
-    Ok(Some(spent))
+    let spent = match spent {
+        Ok(spent) => spent.epsilon,
+        Err(AccountantError::NoFiniteEpsilon { .. }) => return Ok(Some(f64::INFINITY)),
+        Err(error) => return Err(error.into()),
+    };
+    // Both are upper bounds. Beside the first, which may be of another accountant, the second is no
+    // smaller.
+    let (first, _) = Budget::replay(terms, events)?.spent()?;
+    Ok(Some(spent.max(first)))
 }
 
-/// ε between two contributions by this accountant, which has composed nothing yet.
-fn replaced<'a>(
-    mut accountant: impl Accountant,
-    events: impl Iterator<Item = &'a Event>,
-    delta: f64,
-) -> Result<f64, AccountantError> {
-    // What is composed many times at once costs no more than once.
-    let mut events = events.peekable();
-    while let Some(event) = events.next() {
-        let mut count = 1;
-        while events.next_if(|next| *next == event).is_some() {
-            count += 1;
-        }
-        accountant.compose(event, count)?;
+/// An accountant that has composed these.
+fn composed<A: Accountant>(mut accountant: A, lots: &[(Event, u32)]) -> Result<A, AccountantError> {
+    for (event, count) in lots {
+        accountant.compose(event, *count)?;
     }
-    Ok(accountant.replace_epsilon(delta)?.epsilon)
+    Ok(accountant)
 }
 
 impl Ledger {

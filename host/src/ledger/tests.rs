@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use super::*;
 use sordino_core::privacy::NeighboringRelation;
-use sordino_core::privacy::accountant::analytic;
 
 /// What a hostile reading of the mends found.
 mod hostile;
+/// What is left, and what may be told between two contributions.
+mod left;
 /// Charges that become durable with what they pay for.
 mod planned;
 /// What is found by those who only look.
@@ -820,69 +821,4 @@ fn a_ledger_of_gaussians_counts_exactly() {
         ledger.charge(3, &[release(2.0)]),
         Err(LedgerError::OverBudget { .. })
     ));
-}
-
-/// A sample's noise, as large as that of the Gaussian beside it.
-fn sampled(sampling_probability: f64) -> Event {
-    Event::PoissonSampledGaussian {
-        sampling_probability,
-        noise_multiplier: 2.0,
-        relation: NeighboringRelation::ReplaceSpecial,
-    }
-}
-
-/// A vote charges a sample of everybody, which is a Gaussian by another name; it was counted as
-/// spent, and neither taken from what is left nor told between two contributions.
-#[test]
-fn a_sample_of_everybody_is_a_gaussian_in_all_that_is_told() {
-    let relation = NeighboringRelation::ReplaceSpecial;
-    let terms = Terms {
-        data: "votes".into(),
-        unit: "agent".into(),
-        records: None,
-        accounting: Accounting::Gaussian,
-        epsilon_max: Some(4.0),
-        delta: 1e-3,
-    };
-    let told = |events: &[Event]| {
-        let budget = Budget::replay(&terms, events.iter()).unwrap();
-        let spent = budget.spent().unwrap().0;
-        let left = budget.left(&terms, events.iter()).unwrap().unwrap();
-        (spent, left, between(&terms, events.iter()).unwrap())
-    };
-    let gaussian = Event::Gaussian {
-        noise_multiplier: 2.0,
-        relation,
-    };
-    let (spent, left, two) = told(&[gaussian, gaussian]);
-    assert_eq!(told(&[gaussian, sampled(1.0)]), (spent, left, two));
-    assert!(left < 4.0 - 0.5 && two.unwrap() > 2.0 * spent);
-    // What is left is admitted, and no more: both together are the whole budget.
-    let next = |epsilon: f64| {
-        let noise_multiplier = analytic::noise_multiplier(epsilon, terms.delta).unwrap();
-        let event = Event::Gaussian {
-            noise_multiplier,
-            relation,
-        };
-        let mut budget = Budget::replay(&terms, [gaussian, gaussian].iter()).unwrap();
-        budget.admits(&terms, [gaussian, gaussian].iter(), &[event])
-    };
-    assert!(next(left).is_ok() && next(left * 1.001).is_err());
-    // Of a real sample, by the tight accountant: more than ε, and less than of everybody.
-    let terms = Terms {
-        accounting: Accounting::Renyi,
-        ..terms
-    };
-    let mut tight = PldAccountant::new();
-    tight.compose(&sampled(0.5), 3).unwrap();
-    let spent = tight.epsilon(terms.delta).unwrap().epsilon;
-    let [half, all] = [0.5, 1.0].map(|q| between(&terms, [sampled(q); 3].iter()).unwrap().unwrap());
-    assert_eq!(half, tight.replace_epsilon(terms.delta).unwrap().epsilon);
-    assert!(half > spent && half < all);
-    // What compares two contributions already has one number.
-    let other = Event::Gaussian {
-        noise_multiplier: 2.0,
-        relation: NeighboringRelation::ReplaceOne,
-    };
-    assert_eq!(between(&terms, [other].iter()).unwrap(), None);
 }

@@ -398,10 +398,10 @@ impl Engine {
         Ok(elsewhere.map_or(best, |place| pool.swap_remove(place)))
     }
 
-    /// What is asked in the place of a question that a file chose, if a search without a file would
-    /// let that go ([`Optimizer::elsewhere_among`]): a file that is wrong of this searcher would
-    /// hold it beside a point that it knows. In a list no candidate is asked twice, which does the
-    /// same.
+    /// What is asked in the place of a question that a file chose, where that promises next to
+    /// nothing to the model of a search without a file, for half of such questions
+    /// ([`Optimizer::elsewhere_among`]): a file that is wrong of this searcher would hold it beside
+    /// a point that it knows. In a list no candidate is asked twice, which does the same.
     fn beside_file(
         &self,
         best: &[f64],

@@ -167,8 +167,8 @@ fn of_others() -> PriorFile {
         .file
 }
 
-/// A file held searches to their end that are like its contributors but for the best kind, all 24
-/// of these: questions that a file chose were never let go.
+/// A file held searches to their end that are like its contributors but for the best kind, 22 of
+/// these 24: questions that a file chose were never let go.
 #[test]
 fn a_file_of_others_holds_no_search_at_the_wrong_choice() {
     let file = of_others();

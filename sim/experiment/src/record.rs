@@ -252,7 +252,8 @@ impl Summary {
         let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match json.get("version").and_then(Value::as_u64) {
             Some(version) if version == u64::from(SUMMARY_VERSION) => {
-                serde_json::from_value(json).map_err(|error| error.to_string())
+                // Of the text, so that an error says its line.
+                serde_json::from_str(text).map_err(|error| error.to_string())
             }
             other => Err(format!(
                 "version {} is unknown; this program reads version {SUMMARY_VERSION}",

@@ -105,7 +105,7 @@ fn text(facts: &Value, contents: &Contents) -> String {
     let compared = match facts["neighboring_relation"].as_str() {
         None => String::new(),
         Some(_) if facts["replace_epsilon"].is_number() => {
-            format!(": whether {} was used or counted as nothing", one(unit))
+            format!(": whether one {unit} was used or counted as nothing")
         }
         Some(relation) => format!(": {relation}"),
     };
@@ -117,9 +117,8 @@ fn text(facts: &Value, contents: &Contents) -> String {
         lines.push((
             "",
             format!(
-                "ε {} at the same δ: between any two things that {} may have contributed",
-                up(&facts["replace_epsilon"]),
-                one(unit)
+                "ε {} at the same δ: between any two things that one {unit} may have contributed",
+                up(&facts["replace_epsilon"])
             ),
         ));
     }
@@ -158,16 +157,6 @@ fn text(facts: &Value, contents: &Contents) -> String {
     lines
         .map(|(name, what)| format!("{name:<10} {}\n", plain(what)))
         .collect()
-}
-
-/// One of these, with its article.
-fn one(unit: &str) -> String {
-    let article = if unit.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
-    };
-    format!("{article} {unit}")
 }
 
 /// A text of the facts.

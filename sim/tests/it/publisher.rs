@@ -444,8 +444,8 @@ fn a_ledger_is_shown_with_both_meanings_of_its_epsilon() {
     let text = printed(&folder, &["ledger", "sordino-ledger.jsonl"]);
     for needed in [
         "test; each study is protected",
-        "ε 2.000 of 2.5 at δ = 0.000100: whether a study was used or counted as nothing",
-        "at the same δ: between any two things that a study may have contributed",
+        "ε 2.000 of 2.5 at δ = 0.000100: whether one study was used or counted as nothing",
+        "at the same δ: between any two things that one study may have contributed",
         "left       at most ε ",
         &format!("2: {day}, ε "),
     ] {

@@ -629,7 +629,19 @@ fn an_index_that_is_not_of_its_runs_is_no_table() {
     let index = std::fs::read_to_string(&path).unwrap();
     let mut read: serde_json::Value = serde_json::from_str(&index).unwrap();
     let run = read["entries"][0]["folder"].as_str().unwrap().to_owned();
-    let commands = [&["report", "z"][..], &["report", "z", "--table", "summary"]];
+    let figure = [
+        "report",
+        "z",
+        "--figure",
+        "regret-epsilon",
+        "--out",
+        "z.svg",
+    ];
+    let commands = [
+        &["report", "z"][..],
+        &["report", "z", "--table", "summary"],
+        &figure,
+    ];
     let told = || commands.map(|command| refused(&folder, 2, command));
     // Of one method of the first run, each number in turn.
     for (list, key) in [("losses", "value"), ("measures", "mean")] {
@@ -664,6 +676,11 @@ fn an_index_that_is_not_of_its_runs_is_no_table() {
     }
     // As it was; and what is left of a sweep whose runs were removed is its index.
     std::fs::write(&path, index).unwrap();
+    for command in commands {
+        done(&folder, command);
+    }
+    let rounds = folder.join("z/runs").join(&run).join("rounds.csv");
+    std::fs::remove_file(rounds).unwrap();
     for command in commands {
         done(&folder, command);
     }

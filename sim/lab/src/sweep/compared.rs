@@ -33,6 +33,17 @@ impl Compared {
         }
     }
 
+    /// Whether both have the same numbers, but for rounding.
+    pub(super) fn is_same(&self, other: &Compared) -> bool {
+        let is_near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
+        self.methods.len() == other.methods.len()
+            && self.methods.iter().all(|(name, own)| {
+                other.of(name).is_some_and(|there| {
+                    own.len() == there.len() && own.iter().zip(there).all(is_near)
+                })
+            })
+    }
+
     fn of(&self, method: &str) -> Option<&[f64]> {
         self.methods
             .iter()

@@ -13,9 +13,10 @@ use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::files::{
     FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically,
 };
-use sordino_experiment::journal::PART;
+use sordino_experiment::journal::{PART, SUMMARY};
 use sordino_experiment::text;
 use sordino_report::differing::differing;
+use sordino_report::folder::SCENARIO;
 use sordino_report::read::ReadError;
 use sordino_report::results::Results;
 use sordino_report::view::PAGE;
@@ -273,7 +274,11 @@ impl SweepFolder {
         let path = self.path.join(INDEX);
         for entry in &index.entries {
             let folder = self.run(&entry.folder);
-            if entry.status != Status::Done || !folder.exists() {
+            // Of what was removed to save space the index alone is left.
+            let is_there = [SCENARIO, SUMMARY, "rounds.csv"]
+                .iter()
+                .all(|file| folder.join(file).exists());
+            if entry.status != Status::Done || !is_there {
                 continue;
             }
             let results = Results::open(&folder);
@@ -289,7 +294,11 @@ impl SweepFolder {
                 )));
             }
             let there = Compared::of_results(&results);
-            if entry.compared.as_ref().is_some_and(|own| *own != there) {
+            if entry
+                .compared
+                .as_ref()
+                .is_some_and(|own| !own.is_same(&there))
+            {
                 return Err(other(format!(
                     "it has other numbers of single runs than rounds.csv of {}",
                     entry.folder

@@ -236,7 +236,7 @@ pub fn format(asked: Option<Format>, out: &Path) -> Result<Format, CliError> {
 fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
     if SweepFolder::is_one(folder) {
         let sweep = SweepFolder::open(folder)?;
-        return Ok((pictures::pictures(&sweep, &sweep.index()?), None));
+        return Ok((pictures::pictures(&sweep, &sweep.checked_index()?), None));
     }
     unfinished::complete(folder)?;
     let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
