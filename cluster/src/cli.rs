@@ -6,7 +6,7 @@
 //! | `worker` | holds agents for a head |
 //!
 //! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2
-//! usage or bad input, 1 anything else.
+//! usage or bad input, 130 and 143 interrupted by a signal, 1 anything else.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;

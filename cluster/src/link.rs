@@ -8,8 +8,8 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `sordino/1/alive/NAME` | the token of a worker |
-//! | `sordino/1/ask/NAME` | questions to that worker, each with one answer |
+//! | `sordino/2/alive/NAME` | the token of a worker |
+//! | `sordino/2/ask/NAME` | questions to that worker, each with one answer |
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -40,6 +40,9 @@ pub enum LinkError {
         /// What zenoh says.
         why: String,
     },
+    /// Nobody answers there.
+    #[error("{0}")]
+    Unreached(String),
     /// The session is over.
     #[error("the network is gone: {0}")]
     Gone(String),
@@ -93,9 +96,14 @@ fn open(endpoint: &str, head: bool) -> Result<zenoh::Session, LinkError> {
             .insert_json5(key, value)
             .map_err(|error| refused(endpoint, error))?;
     }
-    zenoh::open(config)
-        .wait()
-        .map_err(|error| refused(endpoint, error))
+    zenoh::open(config).wait().map_err(|error| {
+        // A head that cannot listen has an address that is not its own, or is taken.
+        if head {
+            refused(endpoint, error)
+        } else {
+            LinkError::Unreached(error.to_string())
+        }
+    })
 }
 
 /// What a head hears.

@@ -64,15 +64,15 @@ impl Worker {
         loop {
             let link = match WorkerLink::connect(&self.connect) {
                 Ok(link) => link,
-                Err(error) if !self.connect.starts_with("tcp/") => return Err(error.into()),
-                Err(_) => {
+                Err(LinkError::Unreached(why)) => {
                     if !told {
-                        log::note(&format!("waiting for the head at {}", self.connect));
+                        log::note(&format!("waiting for the head at {}: {why}", self.connect));
                     }
                     told = true;
                     std::thread::sleep(RETRY_EVERY);
                     continue;
                 }
+                Err(error) => return Err(error.into()),
             };
             log::note(&format!("connected to the head at {}", self.connect));
             told = false;

@@ -77,6 +77,19 @@ fn endpoints_are_tcp() {
     }
 }
 
+/// A worker waits for a head that is not there, and not for one that cannot be.
+#[test]
+fn a_worker_does_not_wait_for_what_is_no_endpoint() {
+    for connect in ["127.0.0.1:7447", "tcp/127.0.0.1:7447,tcp/0.0.0.0:1"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sordino-cluster"));
+        let output = command.args(["worker", "--connect", connect]).output();
+        let output = output.unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("admissible: tcp/ADDRESS:PORT"), "{said}");
+    }
+}
+
 /// The same order, once of the simulation that it is, once as if its coins were secret: the second
 /// is not written. Agents that share draws.
 type Drawing = Shard<MethodContext<f32>>;

@@ -160,10 +160,8 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Which of these `key=value` settings nothing of it uses.
-    fn unused(&self, _settings: &[String]) -> Vec<Unused> {
-        Vec::new()
-    }
+    /// Which of these dotted keys, set at one time, do nothing.
+    fn unused(&self, keys: &[&str]) -> Vec<Unused>;
 
     /// What an execution of all runs is counted in, and how many of them there are.
     fn steps(&self) -> Steps {

@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use sordino_core::digest::{Digest, Frame};
 pub use sordino_host::files::folder_of;
 use sordino_host::files::{self, LOCK_WAIT};
 
@@ -30,6 +31,23 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// **Errors**: as [`read_bounded`]; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_to_string_bounded(path: &Path, bytes_max: u64) -> io::Result<String> {
     Ok(files::read_text(path, bytes_max)?)
+}
+
+/// SHA-256 of a file's bytes, as scenarios say which files they were made for.
+pub fn digest_of(bytes: &[u8]) -> Digest {
+    let mut digest = Frame::leaf();
+    digest.bytes(bytes);
+    digest.end()
+}
+
+/// Of a file that the scenario was not made for, why it is refused: `wanted` is the digest under
+/// the scenario's `key`, if it has one.
+pub fn other_file(key: &str, found: &Digest, wanted: Option<&str>) -> Option<String> {
+    let found = found.to_string();
+    let wanted = wanted.filter(|wanted| **wanted != found)?;
+    Some(format!(
+        "its digest is {found}, the scenario was made for a file of digest {wanted}; give that file, or leave {key} away"
+    ))
 }
 
 /// Writes a file so that a crash leaves the old one or the new one.

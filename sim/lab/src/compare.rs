@@ -76,6 +76,17 @@ pub enum CompareError {
         /// The other keys that must be equal in this trust model.
         by: Box<str>,
     },
+    /// A scenario that reads a file and does not say which one.
+    #[error(
+        "{path}: its runs cannot be paired with others, because its scenario has no `{key}` and nobody can tell which file it \
+         was made from; run it again"
+    )]
+    UnknownFile {
+        /// Path of the folder.
+        path: PathBuf,
+        /// The key that would say it.
+        key: &'static str,
+    },
     /// No method is in more than one folder.
     #[error("no method is in more than one of the folders; they have {0}")]
     NoMethod(String),
@@ -303,6 +314,12 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
             second,
         });
     };
+    for side in [a, b] {
+        if let Some(key) = undigested(&side.results.scenario) {
+            let path = side.path.clone();
+            return Err(CompareError::UnknownFile { path, key });
+        }
+    }
     match unpaired(&a.results.scenario, &b.results.scenario, by) {
         Some((key, [first, second])) => Err(CompareError::Unpaired {
             a: a.path.clone(),
@@ -316,22 +333,25 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
     }
 }
 
+/// The key in which a scenario would say of which file it was made, if it reads one and does not.
+fn undigested(scenario: &toml::Table) -> Option<&'static str> {
+    let keys = keys(scenario);
+    let is = |key: &str, text: &str| value(&keys, key) == format!("\"{text}\"");
+    let reads = ["csv", "landmine", "light-sensor", "stocks"];
+    let one_of = reads.iter().any(|kind| is("objective.kind", kind));
+    let wanted = if is("objective.design", "list") {
+        "objective.list_digest"
+    } else if one_of {
+        "objective.digest"
+    } else {
+        return None;
+    };
+    (value(&keys, wanted) == MISSING).then_some(wanted)
+}
+
 /// The first key by which runs of two scenarios are not paired, with its value in each.
 fn unpaired(a: &toml::Table, b: &toml::Table, by: &[&str]) -> Option<(String, [String; 2])> {
     let both = [keys(a), keys(b)];
-    // What was read from a file of which the scenario does not say which one it was.
-    let is_list = value(&both[0], "objective.design") == "\"list\"";
-    let unknown = if is_list && value(&both[0], "objective.list_digest") == MISSING {
-        Some("objective.list_digest")
-    } else if value(&both[0], "objective.kind") == "\"csv\"" {
-        Some("objective.kind")
-    } else {
-        None
-    };
-    if let Some(key) = unknown {
-        let file = "a file that the folder does not hold";
-        return Some((key.to_owned(), [file.to_owned(), file.to_owned()]));
-    }
     let names = both
         .iter()
         .flatten()

@@ -70,3 +70,73 @@ fn numbers(method: &MethodSummary) -> Vec<Number<'_>> {
 fn told(number: Option<f64>) -> String {
     number.map_or("none".to_owned(), |x| significant(x, 4))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::Map;
+    use sordino_experiment::record::{Loss, Measure};
+
+    use super::*;
+
+    fn method(name: &str, regret: f64, losses: &[(&str, Option<f64>)]) -> MethodSummary {
+        let measure = Measure {
+            name: "regret".into(),
+            mean: regret,
+            standard_error: None,
+        };
+        let losses = losses.iter().map(|(name, value)| Loss::new(name, *value));
+        MethodSummary {
+            name: name.into(),
+            guarantee: "dp".into(),
+            digest: None,
+            neighboring_relation: None,
+            measures: vec![measure],
+            regret_at: BTreeMap::new(),
+            losses: losses.collect(),
+            facts: Map::new(),
+        }
+    }
+
+    /// In words, both ways.
+    fn both(first: &MethodSummary, second: &MethodSummary) -> [String; 2] {
+        [(first, second), (second, first)].map(|(one, other)| {
+            differing(&[one.clone()], &[other.clone()]).map_or(String::new(), |found| {
+                format!("{}; {}", found.first, found.second)
+            })
+        })
+    }
+
+    #[test]
+    fn what_one_says_and_the_other_does_not_differs_one_way() {
+        let own = method("ts", 2.0, &[("epsilon_pld", Some(1.0))]);
+        assert_eq!(both(&own, &own), ["", ""]);
+        let without = method("ts", 2.0, &[]);
+        assert_eq!(
+            both(&own, &without),
+            ["epsilon_pld = 1.000 of ts; none", ""]
+        );
+        let smaller = method("ts", 2.0, &[("epsilon_pld", Some(0.5))]);
+        assert_eq!(
+            both(&own, &smaller),
+            [
+                "epsilon_pld = 1.000 of ts; 0.5000",
+                "epsilon_pld = 0.5000 of ts; 1.000"
+            ]
+        );
+        let better = method("ts", 1.0, &[("epsilon_pld", Some(1.0))]);
+        assert_eq!(both(&own, &better)[0], "regret = 2.000 of ts; 1.000");
+        // Another method altogether.
+        let other = method("fts", 2.0, &[]);
+        assert_eq!(
+            both(&without, &other),
+            ["regret = 2.000 of ts; none", "regret = 2.000 of fts; none"]
+        );
+        // What rounding and another accountant's last digits do is no difference.
+        let rounded = method("ts", 2.0 + 1e-7, &[("epsilon_pld", Some(1.0005))]);
+        assert_eq!(both(&own, &rounded), ["", ""]);
+        let none = method("ts", 2.0, &[("epsilon_pld", None)]);
+        assert_eq!(both(&own, &none)[1], "epsilon_pld = none of ts; 1.000");
+    }
+}

@@ -164,8 +164,8 @@ impl RunFolder {
     /// so nothing may be written after it.
     pub fn seal(&self, summary: &impl Serialize) -> Result<(), FolderError> {
         let path = self.path.join(SUMMARY);
-        write_atomically(&path, pretty(summary).as_bytes())
-            .map_err(|error| FolderError::Io { path, error })
+        let written = pretty(summary).and_then(|text| write_atomically(&path, text.as_bytes()));
+        written.map_err(|error| FolderError::Io { path, error })
     }
 
     /// Writes the files of an execution and seals the folder.
@@ -184,8 +184,11 @@ impl RunFolder {
     }
 }
 
-fn pretty(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).map_or_else(|error| error.to_string(), |text| text + "\n")
+/// A value as JSON for people and programs.
+///
+/// **Errors**: a value that cannot be written as JSON.
+pub fn pretty(value: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
 impl From<FolderError> for CliError {

@@ -7,7 +7,6 @@ use std::path::Path;
 use sordino_experiment::files::{read_to_string_bounded, write_atomically};
 use sordino_experiment::record::{MethodRun, Observed};
 use sordino_experiment::scenario::ObjectiveConfig;
-use sordino_experiment::scenario::outsourced::Goal;
 use sordino_experiment::scenario::space::Input;
 use sordino_experiment::world::space;
 
@@ -157,7 +156,7 @@ impl<'s> Own<'s> {
         };
         Some(Own {
             inputs: space.all(),
-            sign: if goal == Goal::Minimize { -1.0 } else { 1.0 },
+            sign: goal.sign(),
         })
     }
 

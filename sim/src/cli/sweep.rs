@@ -12,7 +12,7 @@ use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::scenario::unused::Unused;
 use sordino_lab::driver::part::begin_sweep;
 use sordino_lab::driver::sweep::run;
-use sordino_lab::parts::mark::whole;
+use sordino_lab::parts::mark::refuse_part;
 use sordino_lab::sweep::grid::GridError;
 use sordino_lab::sweep::table::shown;
 use sordino_lab::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
@@ -25,6 +25,7 @@ use sordino_experiment::command_line::{Format, number, print, print_json};
 use sordino_lab::command::data::{check_data, of_data};
 use sordino_lab::command::interrupt;
 use sordino_lab::command::parts;
+use sordino_lab::command::unused::unused;
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]
@@ -121,10 +122,11 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let begun = begin_sweep(out, arguments.resume, part, plan)?;
         return parts::run("sweep", part, out, begun, &options, arguments.format);
     }
-    whole(&arguments.out)?;
+    refuse_part(&arguments.out)?;
     let folder = SweepFolder::begin(&arguments.out, plan, arguments.resume)?;
     let index = folder.index()?;
     if folder.is_complete(&index) {
+        let index = folder.checked_index()?;
         log::note(&format!(
             "{}: complete already; nothing to resume",
             folder.path().display()
@@ -176,17 +178,20 @@ fn used(plan: &Plan) -> Result<(), CliError> {
             .iter()
             .zip(&point.values)
             .map(|(axis, value)| format!("{}={value}", axis.key));
-        let mut unused = plan
-            .load(point)
-            .map_err(CliError::input)?
-            .unused(&set.collect::<Vec<_>>());
+        let mut told = unused(
+            &*plan.load(point).map_err(CliError::input)?,
+            &plan.source,
+            &plan.scenario,
+            &plan.settings(&point.values, Some(point.seed)),
+            &set.collect::<Vec<_>>(),
+        );
         if let Some(before) = everywhere {
-            unused.retain(|told| before.iter().any(|other| other.key == told.key));
+            told.retain(|told| before.iter().any(|other| other.key == told.key));
         }
-        if unused.is_empty() {
+        if told.is_empty() {
             return Ok(());
         }
-        everywhere = Some(unused);
+        everywhere = Some(told);
     }
     everywhere
         .unwrap_or_default()

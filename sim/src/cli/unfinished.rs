@@ -12,7 +12,7 @@ use sordino_experiment::progress::log;
 use sordino_experiment::scenario::method::CUSTOM;
 use sordino_experiment::scenario::{ObjectiveConfig, OwnMethod, Scenario};
 use sordino_lab::execute;
-use sordino_lab::parts::mark::whole;
+use sordino_lab::parts::mark::refuse_part;
 use sordino_lab::sweep::{Index, Status, SweepFolder};
 use sordino_report::folder::FolderError;
 use sordino_report::view::PAGE;
@@ -120,12 +120,12 @@ pub fn refuse(folder: &Path) -> Result<(), CliError> {
             "{shown}: is a sweep; name run folders of it, which are in {shown}/runs"
         )));
     }
-    whole(folder)?;
-    complete(folder)
+    refuse_part(folder)?;
+    refuse_unfinished(folder)
 }
 
 /// Refuses an unfinished run: what is wanted needs all of it, and how to go on.
-pub fn complete(folder: &Path) -> Result<(), CliError> {
+pub fn refuse_unfinished(folder: &Path) -> Result<(), CliError> {
     match found(folder)? {
         None => Ok(()),
         Some(Unfinished { again, .. }) => Err(CliError::input(format!(

@@ -71,6 +71,30 @@ fn a_folder_of_another_scenario_is_refused_with_the_difference() {
         // Negative control: the same scenario is complete, and nothing in the folder changed.
         assert!(said(&done(&folder, &resumed)).contains("complete already"));
     }
+    // One that was complete and is not any more is not called so, whatever is wrong with it.
+    for (name, run, _, _) in models() {
+        let resumed = [&run[..], &["--out", name, "--resume"]].concat();
+        for file in ["summary.json", "rounds.csv"] {
+            let path = folder.join(name).join(file);
+            let before = std::fs::read(&path).unwrap();
+            std::fs::write(&path, &before[..before.len() / 2]).unwrap();
+            let message = refused(&folder, 2, &resumed);
+            assert!(
+                message.contains(&format!("{name}: was complete and is not any more"))
+                    && message.contains(file),
+                "{message}"
+            );
+            std::fs::write(&path, before).unwrap();
+        }
+        // What is made of the others can be made again.
+        std::fs::remove_file(folder.join(name).join("table.txt")).unwrap();
+        let told = done(&folder, &resumed);
+        let again =
+            format!("table.txt is not there any more; `sordino report {name}` makes it again");
+        assert!(said(&told).contains(&again), "{}", said(&told));
+        done(&folder, &["report", name]);
+        assert!(!said(&done(&folder, &resumed)).contains("not there any more"));
+    }
     // An unfinished folder of another trust model says the lines, too.
     let (_, run, setting, lines) = &models()[1];
     std::fs::create_dir_all(folder.join("half/table.txt")).unwrap();
@@ -652,4 +676,91 @@ fn a_complete_folder_that_is_resumed_prints_its_summary() {
         ],
     );
     assert!(people.stdout.is_empty() && said(&people).contains("nothing to resume"));
+}
+
+/// A run says which files it was made from, and does not go on with others, nor is it paired.
+#[test]
+fn a_file_that_was_changed_is_another_one() {
+    let folder = scratch("folders-digests");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("away.csv", "agent,from,to\n1,0,2\n");
+    let traced = [
+        "run",
+        SMALL,
+        "--set",
+        "faults.trace=away.csv",
+        "--runs",
+        "1",
+    ];
+    let traced = [&traced[..], &["--out", "a", "--resume"]].concat();
+    done(&folder, &traced);
+    write("away.csv", "agent,from,to\n1,0,3\n");
+    let message = refused(&folder, 2, &traced);
+    assert!(message.contains("trace_digest"), "{message}");
+    let again = ["run", "a/scenario.toml", "--out", "b"];
+    let message = refused(&folder, 2, &again);
+    assert!(
+        message.contains("away.csv: its digest is") && message.contains("faults.trace_digest"),
+        "{message}"
+    );
+    write("away.csv", "agent,from,to\n1,0,2\n");
+    done(&folder, &again);
+
+    let rows = "Date,A,B,C\n1,1,1,5\n2,2,2,3\n3,4,4,4\n4,3,3,4.5\n";
+    write("fin.csv", rows);
+    write("fen.csv", &rows.replace("4.5", "4.6"));
+    let bounds = [
+        "learning.rounds=100",
+        "users.norm_bound=5",
+        "users.noise_bound=5",
+    ];
+    let stocks = |data: &'static str, out: &'static str| {
+        let run = [
+            "run",
+            "ldp-stocks",
+            "--runs",
+            "2",
+            "--data",
+            data,
+            "--out",
+            out,
+        ];
+        with(&run, &bounds)
+    };
+    done(&folder, &stocks("fin.csv", "c"));
+    done(&folder, &stocks("fen.csv", "d"));
+    let message = refused(&folder, 2, &["compare", "c", "d"]);
+    assert!(message.contains("objective.digest"), "{message}");
+    let other = ["run", "c/scenario.toml", "--data", "fen.csv", "--out", "e"];
+    assert!(refused(&folder, 2, &other).contains("its digest is"));
+    // A sweep that was interrupted between two runs.
+    let sweep = |data: &'static str| {
+        let sweep = [
+            "sweep",
+            "ldp-stocks",
+            "--runs",
+            "1",
+            "--seeds",
+            "1,2",
+            "--out",
+            "s",
+        ];
+        with(
+            &[&sweep[..], &["--resume", "--data", data]].concat(),
+            &bounds,
+        )
+    };
+    done(&folder, &sweep("fin.csv"));
+    let message = refused(&folder, 2, &sweep("fen.csv"));
+    assert!(message.contains("objective.digest"), "{message}");
+    // Of a folder that does not say it nobody knows.
+    let scenario = folder.join("d/scenario.toml");
+    let text = std::fs::read_to_string(&scenario).unwrap();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("digest"))
+        .collect();
+    std::fs::write(&scenario, lines.join("\n")).unwrap();
+    let message = refused(&folder, 2, &["compare", "c", "d"]);
+    assert!(message.contains("nobody can tell which file"), "{message}");
 }

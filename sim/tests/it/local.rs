@@ -6,7 +6,7 @@ use sordino_engine::Options;
 use sordino_experiment::scenario::Shipped;
 use sordino_lab::execute::executed;
 
-use crate::util::{scratch, shipped, without};
+use crate::util::{done, scratch, shipped, with, without};
 
 const SMALL: [&str; 5] = [
     "runs=3",
@@ -145,4 +145,20 @@ fn tables_are_read_from_files() {
     std::fs::write(&path, "Date,A,B\n1,1,x\n2,2,2\n").unwrap();
     let error = run(&path).unwrap_err().to_string();
     assert!(error.contains("fin.csv:2: column 3 is `x`"), "{error}");
+}
+
+/// One round of which a uniform draw may lose nothing: no ratio is told, and the folder is read.
+#[test]
+fn a_ratio_to_no_regret_is_none() {
+    let folder = scratch("local-ratio");
+    let settings = [
+        "runs=8",
+        "learning.rounds=1",
+        "objective.points=2",
+        "learning.methods=[\"random\", \"tgp-ucb\"]",
+    ];
+    done(&folder, &with(&["run", "ldp-se", "--out", "a"], &settings));
+    let summary = std::fs::read_to_string(folder.join("a/summary.json")).unwrap();
+    assert!(!summary.contains("ratio_to_random"), "{summary}");
+    done(&folder, &["report", "a"]);
 }

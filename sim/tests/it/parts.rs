@@ -219,6 +219,33 @@ fn a_part_that_could_not_begin_is_begun_again() {
     refused(&folder, 2, &part);
     std::fs::write(folder.join("t.csv"), "a,b,y\n.1,.2,1\n.2,-.4,2\n-.3,.6,3\n").unwrap();
     done(&folder, &part);
+    // A name that was mistyped; its file is read before anything else is done.
+    let rows = "Date,A,B,C\n1,1,1,5\n2,2,2,3\n3,4,4,4\n4,3,3,4.5\n";
+    std::fs::write(folder.join("fin.csv"), rows).unwrap();
+    let of = |data| {
+        let stocks = [
+            "run",
+            "ldp-stocks",
+            "--part",
+            "1/2",
+            "--runs",
+            "2",
+            "--out",
+            "q",
+        ];
+        let stocks = [&stocks[..], &["--data", data]].concat();
+        with(
+            &stocks,
+            &[
+                "learning.rounds=100",
+                "users.norm_bound=5",
+                "users.noise_bound=5",
+            ],
+        )
+    };
+    assert!(refused(&folder, 2, &of("fni.csv")).contains("fni.csv"));
+    assert!(!folder.join("q").exists());
+    done(&folder, &of("fin.csv"));
 }
 
 #[test]

@@ -668,6 +668,28 @@ fn an_index_that_is_not_of_its_runs_is_no_table() {
             .find(|method| method["losses"] != serde_json::json!([]));
         method.unwrap()[list][0][key] = before;
     }
+    // What was taken out, a loss or a whole method, has no dash in its place.
+    let methods = read["entries"][0]["methods"].as_array_mut().unwrap();
+    let place = methods
+        .iter()
+        .position(|method| method["losses"] != serde_json::json!([]));
+    let whole = methods[place.unwrap()].clone();
+    methods[place.unwrap()]["losses"] = serde_json::json!([]);
+    let without_loss = read.to_string();
+    let methods = read["entries"][0]["methods"].as_array_mut().unwrap();
+    methods.remove(place.unwrap());
+    for changed in [without_loss, read.to_string()] {
+        std::fs::write(&path, changed).unwrap();
+        for message in told() {
+            assert!(
+                message.contains("index.json: it has none where summary.json of ")
+                    && message.contains(&run),
+                "{message}"
+            );
+        }
+    }
+    let methods = read["entries"][0]["methods"].as_array_mut().unwrap();
+    methods.insert(place.unwrap(), whole);
     // Of single runs.
     read["entries"][0]["compared"]["methods"][0][1][0] = 1e3.into();
     std::fs::write(&path, read.to_string()).unwrap();
@@ -684,6 +706,15 @@ fn an_index_that_is_not_of_its_runs_is_no_table() {
     for command in commands {
         done(&folder, command);
     }
+    // What is left of the run still says what it was.
+    let index = std::fs::read_to_string(&path).unwrap();
+    let mut read: serde_json::Value = serde_json::from_str(&index).unwrap();
+    read["entries"][0]["methods"][0]["measures"][0]["mean"] = 0.25.into();
+    std::fs::write(&path, read.to_string()).unwrap();
+    for message in told() {
+        assert!(message.contains("changed after the sweep"), "{message}");
+    }
+    std::fs::write(&path, index).unwrap();
     std::fs::remove_dir_all(folder.join("z/runs")).unwrap();
     for command in commands {
         done(&folder, command);

@@ -18,6 +18,7 @@ use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodSummary, Record, Summary};
 use sordino_experiment::scenario::keys::{Key, Preset, Table};
 use sordino_experiment::scenario::rule::{Rule, whole};
+use sordino_experiment::scenario::unused::Unused;
 use sordino_experiment::scenario::{
     self, Head, Problem, ScenarioError, Section, SectionTables, json_schema, starter,
 };
@@ -112,6 +113,10 @@ impl Model for Toy {
 
     fn reads(&self) -> Option<&'static str> {
         None
+    }
+
+    fn unused(&self, _keys: &[&str]) -> Vec<Unused> {
+        Vec::new()
     }
 
     fn jobs(&self) -> Vec<String> {

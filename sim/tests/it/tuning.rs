@@ -62,7 +62,7 @@ fn landmine_agrees_with_scikit_learn() {
         return;
     }
     check(
-        &Tuning::new(landmine::read(&path).unwrap(), 16),
+        &Tuning::new(landmine::read(&path, None).unwrap(), 16),
         &reference().landmine,
     );
 }

@@ -1,7 +1,9 @@
 //! Settings that no method of a scenario uses: which they are is found by trying, and told.
 
-use sordino_engine::Options;
-use sordino_engine::federated;
+use std::path::Path;
+
+use sordino_engine::{Options, federated, parse};
+use sordino_experiment::scenario::unused::keys_of;
 use sordino_experiment::scenario::{Method, MethodName, Scenario, Shipped, method};
 
 use crate::util::{SMALL, done, printed, scratch, settings, text, with};
@@ -45,7 +47,7 @@ const SECTIONS: [&str; 5] = ["federation", "surrogate", "privacy", "prior", "fau
 
 /// Keys that every method uses, or that say how a federation is simulated and not what a method
 /// does.
-const EVERYBODY: [&str; 15] = [
+const EVERYBODY: [&str; 16] = [
     "federation.agents",
     "federation.rounds",
     "federation.initial_points",
@@ -58,6 +60,7 @@ const EVERYBODY: [&str; 15] = [
     "faults.crash",
     "faults.crash_rounds",
     "faults.trace",
+    "faults.trace_digest",
     // No result follows from these two either, which is what they are there to show.
     "faults.duplicate",
     "faults.reorder",
@@ -65,16 +68,13 @@ const EVERYBODY: [&str; 15] = [
     "privacy.delta",
 ];
 
-/// A key that is new is changed above, or its author says here that every method uses it.
-#[test]
-fn every_key_of_a_method_is_tried() {
-    let keys = printed(
-        &scratch("unused-keys"),
-        &["scenario", "keys", "--trust", "federated"],
-    );
+/// The keys of a trust model's scenarios in these sections, as `sordino scenario keys` has them.
+fn keys(trust: &str, sections: &[&str]) -> Vec<String> {
+    let folder = scratch("unused-keys");
+    let text = printed(&folder, &["scenario", "keys", "--trust", trust]);
     let mut section = "";
     let mut found = Vec::new();
-    for line in keys.lines() {
+    for line in text.lines() {
         if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             section = name;
         }
@@ -82,17 +82,34 @@ fn every_key_of_a_method_is_tried() {
             .strip_prefix("  ")
             .filter(|rest| !rest.starts_with(' '))
             .and_then(|rest| rest.split(' ').next());
-        if let Some(key) = key.filter(|_| SECTIONS.contains(&section)) {
+        if let Some(key) = key.filter(|_| sections.contains(&section)) {
             found.push(format!("{section}.{key}"));
         }
     }
-    let tried = CHANGED
+    found.sort();
+    found
+}
+
+/// The keys of settings, and further ones.
+fn known<'s>(changed: &[&'s str], more: &[&'s str]) -> Vec<&'s str> {
+    let tried = changed
         .iter()
         .map(|setting| setting.split_once('=').unwrap().0);
-    let mut known: Vec<&str> = tried.chain(EVERYBODY).collect();
-    found.sort();
+    let mut known: Vec<&str> = tried.chain(more.iter().copied()).collect();
     known.sort();
-    assert_eq!(found, known);
+    known
+}
+
+/// A key that is new is changed above or below, or its author says there that every method uses it.
+#[test]
+fn every_key_of_a_method_is_tried() {
+    assert_eq!(keys("federated", &SECTIONS), known(&CHANGED, &EVERYBODY));
+    for other in &OTHERS {
+        let found = keys(other.trust, other.sections);
+        let of_methods = |setting: &&&str| !setting.starts_with("objective.");
+        let changed: Vec<&str> = other.changed.iter().filter(of_methods).copied().collect();
+        assert_eq!(found, known(&changed, other.everybody));
+    }
 }
 
 /// What a setting is changed in.
@@ -178,13 +195,174 @@ fn a_setting_is_told_of_exactly_where_it_changes_no_digest() {
                 // As it is beside the usual value: what decides about others is not what is set.
                 let mut alone = base.scenario(&[]);
                 alone.federation.methods = vec![*method];
-                let told = alone.unused(&setting);
+                let told = alone.unused(&keys_of(&setting));
                 // Its usual clipping norm follows from the split, and `default` gives another.
                 let given = matches!(base, Base::Line)
                     && setting[0].contains("splits")
                     && *method == method::DP_FTS;
                 if told.is_empty() != (*before != after) && !given {
                     wrong.push(format!("{}, {base:?}, {method}: {told:?}", setting[0]));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What a scenario of another trust model is made small by, the key of its methods, these, and its
+/// keys with another value than the usual one.
+struct Other {
+    name: &'static str,
+    trust: &'static str,
+    sections: &'static [&'static str],
+    small: &'static [&'static str],
+    methods: (&'static str, &'static [&'static str]),
+    changed: &'static [&'static str],
+    /// Keys that every method uses.
+    everybody: &'static [&'static str],
+}
+
+const OTHERS: [Other; 3] = [
+    Other {
+        name: "ldp-se",
+        trust: "local",
+        sections: &["users", "learning"],
+        small: &["runs=1", "learning.rounds=400", "objective.points=30"],
+        methods: (
+            "learning.methods",
+            &["random", "tgp-ucb", "ata-gp-ucb", "moma-gp-ucb"],
+        ),
+        changed: &[
+            "users.epsilon=0.2",
+            "users.reports_per_user=2",
+            "users.norm_bound=9",
+            "users.grid_exponent=4",
+            "learning.constants=\"theorem\"",
+            "learning.width_factor=0.01",
+            "learning.regularization=30",
+            "learning.failure_probability=0.9",
+            "learning.accuracy=0.9",
+            "learning.epoch_len=3",
+            "learning.stride=1",
+        ],
+        everybody: &["users.noise_bound", "learning.rounds", "learning.methods"],
+    },
+    Other {
+        name: "output-gp",
+        trust: "output",
+        sections: &["release", "prior"],
+        small: &["runs=1", "objective.points=40", "release.draws=5"],
+        methods: (
+            "release.methods",
+            &[
+                "best",
+                "gp-ucb",
+                "random",
+                "worst-case",
+                "prior-conditional",
+            ],
+        ),
+        changed: &[
+            "release.epsilons=[2, 5]",
+            "release.value_share=0.1",
+            "release.draws=6",
+            "prior.rounds=3",
+            "prior.kernel=\"matern-1/2\"",
+            "prior.lengthscale=0.02",
+            "prior.noise_std=1",
+            "prior.similarity=0.2",
+            "prior.delta=1e-9",
+            "prior.mean=2",
+            "prior.scale=4",
+        ],
+        everybody: &["release.methods"],
+    },
+    Other {
+        name: "outsourced-grid",
+        trust: "outsourced",
+        sections: &["curator", "modeler"],
+        small: &[
+            "runs=1",
+            "objective.points_per_axis=12",
+            "curator.out_dims=[3]",
+            "modeler.rounds=120",
+            "modeler.lengthscales=[2, 2]",
+            "objective.noise_variance=0.1",
+        ],
+        methods: (
+            "modeler.methods",
+            &[
+                "gp-ucb",
+                "random",
+                "paper-projection",
+                "gaussian-projection",
+            ],
+        ),
+        changed: &[
+            "objective.noise_variance=0.5",
+            "curator.epsilon=1",
+            "curator.delta=0.01",
+            "curator.out_dims=[2]",
+            "curator.largest_norm=5",
+            "modeler.kernel=\"matern-1/2\"",
+            "modeler.lengthscales=[0.5, 0.5]",
+            "modeler.signal_variance=9",
+            "modeler.noise_variance=0.4",
+            "modeler.private_noise_variance=2",
+            "modeler.prior_mean=3",
+            "modeler.failure_probability=0.9",
+            "modeler.repeats=false",
+        ],
+        everybody: &["modeler.rounds", "modeler.methods"],
+    },
+];
+
+impl Other {
+    /// What one method came to, with these settings more.
+    fn came_to(&self, method: &str, more: &[&str]) -> (String, Vec<String>) {
+        let (key, _) = self.methods;
+        let of = format!("{key}=[\"{method}\"]");
+        let all = [self.small, &[&*of], more].concat();
+        let shipped = Shipped::find(self.name).unwrap().text;
+        let model = parse(self.name, shipped, &settings(&all)).unwrap();
+        let keys: Vec<&str> = more
+            .iter()
+            .map(|setting| setting.split_once('=').unwrap().0)
+            .collect();
+        let told = model
+            .unused(&keys)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let record = model.compute(&Options::default(), &()).unwrap();
+        (format!("{:?}", record.summary.methods), told)
+    }
+}
+
+/// As above, for the other trust models: by all that the summary says of a method, its digest where
+/// it has one.
+#[test]
+fn in_every_trust_model_a_setting_is_told_of_exactly_where_it_changes_nothing() {
+    let mut wrong = Vec::new();
+    // What counts with other constants alone.
+    let theorem = Other {
+        small: &[
+            "runs=1",
+            "learning.rounds=400",
+            "objective.points=30",
+            "learning.constants=\"theorem\"",
+            "learning.epoch_len=20",
+        ],
+        changed: &["learning.accuracy=0.9"],
+        ..OTHERS[0]
+    };
+    for other in OTHERS.iter().chain([&theorem]) {
+        for method in other.methods.1 {
+            let (before, _) = other.came_to(method, &[]);
+            for changed in other.changed {
+                let (after, told) = other.came_to(method, &[changed]);
+                if told.is_empty() != (before != after) {
+                    wrong.push(format!("{}, {method}, {changed}: {told:?}", other.name));
                 }
             }
         }
@@ -202,7 +380,7 @@ fn the_noise_of_samples_does_nothing_to_a_plan_whose_loss_is_set() {
         let mut alone = Base::Line.scenario(&[]);
         alone.federation.methods = vec![*method];
         let told = alone
-            .unused(&both)
+            .unused(&keys_of(&both))
             .iter()
             .any(|told| told.key == "privacy.noise_multiplier");
         assert_eq!(told, *before == after, "{method}");
@@ -215,7 +393,7 @@ fn the_noise_of_samples_does_nothing_to_a_plan_whose_loss_is_set() {
 fn an_epsilon_that_is_given_holds_methods_where_they_are() {
     let noise = settings(&["privacy.noise_multiplier=2.5"]);
     let told = |scenario: &Scenario| {
-        let told = scenario.unused(&noise);
+        let told = scenario.unused(&keys_of(&noise));
         told.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let usual = Base::Line.scenario(&[]);
@@ -241,7 +419,7 @@ fn an_epsilon_that_is_given_holds_methods_where_they_are() {
     );
     // What is set on the same line is seen.
     let both = settings(&["privacy.noise_multiplier=2.5", "prior.epsilon=0.7"]);
-    assert!(again(&both).unused(&both).is_empty());
+    assert!(again(&both).unused(&keys_of(&both)).is_empty());
 }
 
 /// A method of the scenario's own with other keys uses what the scenario's do not.
@@ -256,7 +434,7 @@ fn a_method_with_keys_of_its_own_is_judged_by_them() {
     let scenario = |set: &[&str]| {
         Scenario::parse("d", Shipped::find("default").unwrap().text, &settings(set)).unwrap()
     };
-    assert!(scenario(&own).unused(&features).is_empty());
+    assert!(scenario(&own).unused(&keys_of(&features)).is_empty());
     let idle = [
         "method.m.base=campaign",
         "method.m.set.surrogate.lengthscale=0.3",
@@ -270,7 +448,7 @@ fn a_method_with_keys_of_its_own_is_judged_by_them() {
             .collect::<Vec<_>>(),
         ["method.m.set.surrogate.lengthscale"]
     );
-    let told = scenario(&["federation.methods=[\"ts\"]"]).unused(&features);
+    let told = scenario(&["federation.methods=[\"ts\"]"]).unused(&keys_of(&features));
     assert_eq!(
         told.iter()
             .map(|told| told.key.as_str())
@@ -328,4 +506,82 @@ fn what_does_nothing_is_told_before_a_run_and_a_sweep() {
         &grid,
     ));
     assert!(!told.contains("does nothing"), "{told}");
+}
+
+/// What is told on the way of a run that is done.
+fn told_of(folder: &Path, arguments: &[&str]) -> Vec<String> {
+    let said = text(&done(folder, arguments).stderr).to_owned();
+    let told = said.lines().filter(|line| line.contains("does nothing"));
+    told.map(|line| {
+        line.replacen("Warning: ", "", 1)
+            .trim_end_matches('.')
+            .to_owned()
+    })
+    .collect()
+}
+
+/// A key that counts beside another one only, in every trust model, on the command line and in a
+/// file; what a file repeats, and what it says for methods that are left out for once, is no setting.
+#[test]
+fn what_a_file_says_in_vain_is_told_too() {
+    let folder = scratch("unused-file");
+    let run = |scenario: &str, set: &[&str], out: &str| {
+        told_of(&folder, &with(&["run", scenario, "--out", out], set))
+    };
+    let crash = "`faults.crash_rounds` is set and does nothing: it counts beside `faults.crash` above 0, which is not so here";
+    let short = [
+        "runs=1",
+        "federation.rounds=2",
+        "federation.methods=[\"ts\"]",
+    ];
+    let with_crash = [&short[..], &["faults.crash_rounds=4"]].concat();
+    assert_eq!(run(SMALL, &with_crash, "a"), [crash]);
+    // The folder's scenario has every key: what is told of is what its file gave for others.
+    let federated = run("a/scenario.toml", &[], "b");
+    let keys = ["federation.splits", "privacy.clipping_norm"];
+    let begin =
+        |key| format!("`{key}` is set and does nothing: no method of this scenario uses it");
+    assert_eq!(federated.len(), keys.len(), "{federated:?}");
+    for (told, key) in federated.iter().zip(keys) {
+        assert!(told.starts_with(&begin(key)), "{told}");
+    }
+    let all = ["federation.methods=[\"dp-fts\"]"];
+    assert_eq!(run("a/scenario.toml", &all, "c"), [""; 0]);
+    // A file of methods that use what it says, asked for one that does not.
+    assert_eq!(run(SMALL, &short, "d"), [""; 0]);
+
+    let local = [
+        "runs=1",
+        "learning.rounds=50",
+        "learning.methods=[\"tgp-ucb\"]",
+    ];
+    let stride = "`learning.stride` is set and does nothing: no method of this scenario uses it. Who would: ata-gp-ucb";
+    let with_stride = [&local[..], &["learning.stride=7"]].concat();
+    assert_eq!(run("ldp-se", &with_stride, "e"), [stride]);
+    assert_eq!(run("e/scenario.toml", &[], "f"), [stride]);
+    assert_eq!(run("ldp-se", &local, "g"), [""; 0]);
+    // Without an epsilon nobody counts reports.
+    let open = std::fs::read_to_string(folder.join("g/scenario.toml")).unwrap();
+    let lines = open.lines().filter(|line| !line.starts_with("epsilon"));
+    let open: Vec<&str> = lines
+        .map(|line| match line.split_once(" = ") {
+            Some(("reports_per_user", _)) => "reports_per_user = 3",
+            _ => line,
+        })
+        .collect();
+    std::fs::write(folder.join("open.toml"), open.join("\n")).unwrap();
+    let reports = "`users.reports_per_user` is set and does nothing: it counts beside `users.epsilon`, which is not so here";
+    assert_eq!(run("open.toml", &[], "h"), [reports]);
+    // A grid along what nothing uses, of a file that says something in vain.
+    let grid = [
+        "--set",
+        "users.grid_exponent=8,9",
+        "--seeds",
+        "1",
+        "--out",
+        "i",
+    ];
+    let told = told_of(&folder, &[&["sweep", "open.toml"][..], &grid].concat());
+    let grid = reports.replace("reports_per_user", "grid_exponent");
+    assert_eq!(told, [grid, reports.to_owned()]);
 }

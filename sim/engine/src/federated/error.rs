@@ -275,6 +275,7 @@ impl From<DriverError> for ModelError {
             )
             | DriverError::Objective(_)
             | DriverError::Folder(_)
+            | DriverError::Trace(_)
             | DriverError::Remote(RemoteError::Stays { .. })
             | DriverError::NoCampaign { .. }
             | DriverError::EmptyRegion { .. } => ModelError::input(error),

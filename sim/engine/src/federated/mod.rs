@@ -90,8 +90,8 @@ impl Model for Scenario {
         self.objective.reads()
     }
 
-    fn unused(&self, settings: &[String]) -> Vec<Unused> {
-        Scenario::unused(self, settings)
+    fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        Scenario::unused(self, keys)
     }
 
     fn jobs(&self) -> Vec<String> {

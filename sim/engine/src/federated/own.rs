@@ -175,8 +175,8 @@ impl Model for Own {
         Model::kept(&self.scenario, key)
     }
 
-    fn unused(&self, settings: &[String]) -> Vec<Unused> {
-        Model::unused(&self.scenario, settings)
+    fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        Model::unused(&self.scenario, keys)
     }
 
     fn steps(&self) -> Steps {

@@ -13,6 +13,7 @@ pub(crate) mod problem;
 pub mod report;
 pub(crate) mod run;
 
+pub use problem::digest;
 pub use run::{LocalRun, run};
 
 use sordino_experiment::journal::Journal;
@@ -20,6 +21,7 @@ use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, Record};
 use sordino_experiment::scenario::Head;
 use sordino_experiment::scenario::local::LocalScenario;
+use sordino_experiment::scenario::unused::Unused;
 use sordino_report::read::RunFiles;
 use sordino_report::results::Results;
 use sordino_report::view::View;
@@ -46,6 +48,10 @@ impl Model for LocalScenario {
 
     fn reads(&self) -> Option<&'static str> {
         self.objective.reads()
+    }
+
+    fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        LocalScenario::unused(self, keys)
     }
 
     fn jobs(&self) -> Vec<String> {

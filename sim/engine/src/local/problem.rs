@@ -4,10 +4,11 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sordino_core::digest::Digest;
 use sordino_core::linalg::dot;
 use sordino_core::local::KernelMatrix;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
-use sordino_experiment::files::read_bounded;
+use sordino_experiment::files::{digest_of, other_file, read_bounded};
 use sordino_experiment::scenario::local::{KernelSum, LocalObjective, LocalScenario, RewardNoise};
 use sordino_experiment::text::{Lines, Quoted};
 use sordino_experiment::world::gp_sample::grid;
@@ -76,14 +77,9 @@ impl Source {
             }
             LocalObjective::LightSensor(_) => {
                 let folder = needed(scenario, data)?;
-                if folder.is_file() {
-                    return Err(ModelError::input(format!(
-                        "{}: is one file, and this scenario reads two; name their folder",
-                        folder.display()
-                    )));
-                }
-                let train = table(&folder.join("train_sensordata.csv"), false)?;
-                let test = table(&folder.join("test_sensordata.csv"), false)?;
+                let files = read(scenario, folder)?;
+                let train = table(&files[0], false)?;
+                let test = table(&files[1], false)?;
                 if train.1 != test.1 {
                     let message = format!(
                         "{}: the two files have {} and {} columns",
@@ -96,14 +92,9 @@ impl Source {
                 readings(folder, &train, test)
             }
             LocalObjective::Stocks(_) => {
-                let path = needed(scenario, data)?;
-                let path = if path.is_dir() {
-                    path.join("fin.csv")
-                } else {
-                    path.to_owned()
-                };
-                let all = table(&path, true)?;
-                readings(&path, &all.clone(), all)
+                let file = &read(scenario, needed(scenario, data)?)?[0];
+                let all = table(file, true)?;
+                readings(&file.path, &all.clone(), all)
             }
         }
     }
@@ -181,18 +172,77 @@ fn refused(path: &Path, what: impl Display) -> ModelError {
 
 type Table = (Vec<f64>, usize);
 
+/// A file that was read.
+struct Read {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// The files of an objective that reads some, in the order in which they are used.
+fn files(objective: &LocalObjective, data: &Path) -> Result<Vec<Read>, ModelError> {
+    let paths = match objective {
+        LocalObjective::KernelSum(_) => Vec::new(),
+        LocalObjective::LightSensor(_) if data.is_file() => {
+            let what = ": is one file, and this scenario reads two; name their folder";
+            return Err(refused(data, what));
+        }
+        LocalObjective::LightSensor(_) => {
+            let names = ["train_sensordata.csv", "test_sensordata.csv"];
+            names.map(|name| data.join(name)).to_vec()
+        }
+        LocalObjective::Stocks(_) if data.is_dir() => vec![data.join("fin.csv")],
+        LocalObjective::Stocks(_) => vec![data.to_owned()],
+    };
+    let read = paths.into_iter().map(|path| {
+        let bytes = read_bounded(&path, BYTES_MAX)
+            .map_err(|error| refused(&path, format!(": cannot be read: {error}")))?;
+        Ok(Read { path, bytes })
+    });
+    read.collect()
+}
+
+/// SHA-256 of what an objective reads, its files one after the other.
+///
+/// **Errors**: a file that cannot be read.
+pub fn digest(objective: &LocalObjective, data: &Path) -> Result<Digest, ModelError> {
+    Ok(digest_of_all(&files(objective, data)?))
+}
+
+fn digest_of_all(files: &[Read]) -> Digest {
+    let all: Vec<u8> = files.iter().flat_map(|file| file.bytes.clone()).collect();
+    digest_of(&all)
+}
+
+/// The files that the scenario was made for.
+fn read(scenario: &LocalScenario, data: &Path) -> Result<Vec<Read>, ModelError> {
+    let files = files(&scenario.objective, data)?;
+    let (LocalObjective::LightSensor(config) | LocalObjective::Stocks(config)) =
+        &scenario.objective
+    else {
+        return Ok(files);
+    };
+    let why = other_file(
+        "objective.digest",
+        &digest_of_all(&files),
+        config.digest.as_deref(),
+    );
+    match why {
+        None => Ok(files),
+        Some(why) => Err(refused(data, format!(": {why}"))),
+    }
+}
+
 /// The numbers of a CSV file, row-major, and how many a row has. With `labelled` the first line and
 /// column are names.
-fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
-    let bytes = read_bounded(path, BYTES_MAX)
-        .map_err(|error| refused(path, format!(": cannot be read: {error}")))?;
+fn table(file: &Read, labelled: bool) -> Result<Table, ModelError> {
+    let Read { path, bytes } = file;
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(labelled)
         .from_reader(bytes.as_slice());
     let skip = usize::from(labelled);
     let mut numbers = Vec::new();
     let mut columns = 0;
-    let mut lines = Lines::new(&bytes);
+    let mut lines = Lines::new(bytes);
     for record in reader.records() {
         let record = record.map_err(|error| refused(path, format!(": {error}")))?;
         let line = record
@@ -246,9 +296,8 @@ fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelErro
             (entries[i * columns + j], entries[j * columns + i]) = (covariance, covariance);
         }
     }
-    let kernel = KernelMatrix::from_table(columns, entries).map_err(|error| {
-        ModelError::input(format!("{}: {error}", PathBuf::from(path).display()))
-    })?;
+    let kernel = KernelMatrix::from_table(columns, entries)
+        .map_err(|error| ModelError::input(format!("{}: {error}", path.display())))?;
     let rows = (test.0.len() / columns) as f64;
     let values = (0..columns)
         .map(|j| test.0.iter().skip(j).step_by(columns).sum::<f64>() / rows)
@@ -285,10 +334,9 @@ mod tests {
         let folder =
             std::env::temp_dir().join(format!("sordino-local-table-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let write = |text: &str| {
-            let path = folder.join("t.csv");
-            std::fs::write(&path, text).unwrap();
-            path
+        let write = |text: &str| Read {
+            path: folder.join("t.csv"),
+            bytes: text.into(),
         };
         assert_eq!(
             table(&write("1,2\n3,4\n"), false).unwrap(),

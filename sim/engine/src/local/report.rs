@@ -62,13 +62,15 @@ fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
     let methods = scenario.learning.methods.iter().map(|method| {
         let own = runs_of(runs, *method);
         let regrets: Vec<f64> = own.iter().map(|run| run.regret()).collect();
-        // Function by function; only if `random` takes part.
-        let ratios: Vec<f64> = own
+        // Function by function; only if `random` takes part, and lost something in every run.
+        let ratios: Option<Vec<f64>> = own
             .iter()
             .zip(&random)
-            .map(|(own, random)| own.regret() / random.regret())
+            .map(|(own, random)| (random.regret() > 0.0).then(|| own.regret() / random.regret()))
             .collect();
-        let ratio = (!ratios.is_empty()).then(|| Estimate::of(&ratios).measure(RATIO));
+        let ratio = ratios
+            .filter(|ratios| !ratios.is_empty())
+            .map(|ratios| Estimate::of(&ratios).measure(RATIO));
         let spent = own.iter().map(|run| run.epsilon_spent).fold(0.0, f64::max);
         let guarantee = match (*method, private) {
             // It asks nobody.

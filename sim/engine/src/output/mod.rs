@@ -22,6 +22,7 @@ use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, Record};
 use sordino_experiment::scenario::Head;
 use sordino_experiment::scenario::output::OutputScenario;
+use sordino_experiment::scenario::unused::Unused;
 use sordino_report::read::RunFiles;
 use sordino_report::results::Results;
 use sordino_report::view::View;
@@ -48,6 +49,10 @@ impl Model for OutputScenario {
 
     fn reads(&self) -> Option<&'static str> {
         None
+    }
+
+    fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        OutputScenario::unused(self, keys)
     }
 
     fn jobs(&self) -> Vec<String> {

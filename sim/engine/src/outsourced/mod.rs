@@ -26,6 +26,7 @@ use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, Record};
 use sordino_experiment::scenario::Head;
 use sordino_experiment::scenario::outsourced::OutsourcedScenario;
+use sordino_experiment::scenario::unused::Unused;
 use sordino_report::read::RunFiles;
 use sordino_report::results::Results;
 use sordino_report::view::View;
@@ -52,6 +53,10 @@ impl Model for OutsourcedScenario {
 
     fn reads(&self) -> Option<&'static str> {
         self.objective.reads()
+    }
+
+    fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        OutsourcedScenario::unused(self, keys)
     }
 
     fn jobs(&self) -> Vec<String> {

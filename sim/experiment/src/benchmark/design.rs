@@ -22,6 +22,13 @@ pub enum Design {
     List,
 }
 
+impl Design {
+    /// Whether a seed decides where the points are.
+    pub fn has_seed(self) -> bool {
+        matches!(self, Design::Sobol | Design::LatinHypercube)
+    }
+}
+
 /// Degree, coefficients and first direction numbers of axes 2 to 16: Joe and Kuo 2008,
 /// `new-joe-kuo-6.21201`.
 const DIRECTIONS: [(u32, u32, &[u32]); DIM_MAX - 1] = [

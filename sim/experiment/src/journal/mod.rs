@@ -334,10 +334,13 @@ impl Journal {
         self.folder.join(SPREAD)
     }
 
-    /// Removes the state if no job got far enough to leave any, and no program was asked.
+    /// Removes the state if no job got far enough to leave any, and no program was asked. A folder
+    /// that cannot be listed is kept.
     pub fn discard_if_empty(&self) {
-        let mut left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        if !left.any(|file| holds_work(&file.path())) {
+        let Ok(mut files) = fs::read_dir(&self.folder) else {
+            return;
+        };
+        if files.all(|file| file.is_ok_and(|file| !holds_work(&file.path()))) {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::design::hexadecimal;
 use super::keys::keys;
 use super::reader::{Problem, Section};
 use super::rule::{number, whole};
@@ -35,10 +36,26 @@ keys! {
         reorder: f64 [is 0.0] in number(0.0, 1.0);
         /// File of the rounds in which agents are there, relative to where `sordino` is started.
         trace: Option<PathBuf> [none "trace.csv"];
+        /// SHA-256 of that file, filled in where it is read: a run folder says which one it was made
+        /// with.
+        trace_digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }
 
 impl FaultConfig {
+    /// Checks what no single key can know.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        match &self.trace_digest {
+            Some(digest) if self.trace.is_none() => Err(Problem::value(
+                "faults.trace_digest",
+                digest,
+                "no value unless `faults.trace` is given",
+            )),
+            Some(digest) => hexadecimal("faults.trace_digest", digest),
+            None => Ok(()),
+        }
+    }
+
     /// Whether nothing ever goes wrong.
     pub fn is_none(&self) -> bool {
         *self

@@ -511,6 +511,7 @@ impl Scenario {
         let spent = (&privacy.event(), federation.rounds, privacy.delta);
         let prior = PriorConfig::read(root.section("prior")?, required, objective.dim(), spent)?;
         let faults = FaultConfig::read(root.section("faults")?)?;
+        faults.check()?;
         let own = Vec::new();
         Ok(Scenario {
             name,

@@ -2,11 +2,13 @@
 
 use sordino_core::local::{Config, Constants, FirstQuery, Parameters, Rewards};
 
+use super::design::hexadecimal;
 use super::kernel::{KernelConfig, KernelDefault};
 use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
 use super::rule::{Rule, between, names, number, whole};
 use super::sections::sections;
+use super::unused::{Unused, Uses};
 
 names! {
     /// Method by which the server learns.
@@ -39,15 +41,19 @@ kinds! {
         /// weights U[−1, 1].
         KernelSum(KernelSum) = "kernel-sum",
         /// 41 light sensors: the folder with `train_sensordata.csv` and `test_sensordata.csv`.
-        LightSensor(NoKeys) = "light-sensor",
+        LightSensor(ReadingsConfig) = "light-sensor",
         /// 29 stocks: the file `fin.csv`.
-        Stocks(NoKeys) = "stocks",
+        Stocks(ReadingsConfig) = "stocks",
     }
 }
 
 keys! {
     /// Objectives that the data decide.
-    pub struct NoKeys {}
+    pub struct ReadingsConfig {
+        /// SHA-256 of the file, or of both one after the other, filled in from `--data`: a run
+        /// folder says what it was made from.
+        digest: Option<String> [none "the 64 hexadecimal digits"];
+    }
 }
 
 keys! {
@@ -134,7 +140,59 @@ sections! {
     }
 }
 
+/// Who uses what; a test changes each key for each method and holds the regrets against this table.
+const USES: Uses<LocalScenario, LocalMethod> = Uses {
+    methods: |scenario| &scenario.learning.methods,
+    all: &LocalMethod::ALL,
+    name: LocalMethod::name,
+    by: &[
+        ("users.epsilon", learns),
+        ("users.reports_per_user", learns),
+        ("users.norm_bound", learns),
+        ("users.grid_exponent", learns),
+        ("learning.constants", learns),
+        ("learning.width_factor", learns),
+        ("learning.regularization", learns),
+        ("learning.failure_probability", learns),
+        ("learning.accuracy", approximates),
+        ("learning.epoch_len", |_, method| {
+            method == LocalMethod::MomaGpUcb
+        }),
+        ("learning.stride", |_, method| {
+            method == LocalMethod::AtaGpUcb
+        }),
+    ],
+    beside: &[
+        ("users.reports_per_user", is_private, "`users.epsilon`"),
+        ("users.grid_exponent", is_private, "`users.epsilon`"),
+        (
+            "learning.accuracy",
+            |scenario| scenario.learning.constants == Constants::Theorem,
+            "`learning.constants` \"theorem\"",
+        ),
+    ],
+};
+
+/// Who asks users.
+fn learns(_: &LocalScenario, method: LocalMethod) -> bool {
+    method != LocalMethod::Random
+}
+
+/// Who approximates the posterior.
+fn approximates(_: &LocalScenario, method: LocalMethod) -> bool {
+    matches!(method, LocalMethod::AtaGpUcb | LocalMethod::MomaGpUcb)
+}
+
+fn is_private(scenario: &LocalScenario) -> bool {
+    scenario.users.epsilon.is_some()
+}
+
 impl LocalScenario {
+    /// Which of these dotted keys do nothing.
+    pub fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        USES.unused(self, keys)
+    }
+
     fn check(&self) -> Result<(), Problem> {
         let LocalScenario {
             objective,
@@ -142,6 +200,11 @@ impl LocalScenario {
             learning,
             ..
         } = self;
+        if let LocalObjective::LightSensor(readings) | LocalObjective::Stocks(readings) = objective
+            && let Some(digest) = &readings.digest
+        {
+            hexadecimal("objective.digest", digest)?;
+        }
         let heavy = matches!(objective, LocalObjective::KernelSum(sum) if sum.noise == RewardNoise::StudentT);
         if users.norm_bound.is_none() && !matches!(objective, LocalObjective::KernelSum(_)) {
             let rule = bound().because("it is public and must not be estimated from rewards");

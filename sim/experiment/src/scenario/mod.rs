@@ -54,8 +54,8 @@ pub use head::{FEDERATED, Head};
 pub use kernel::KernelConfig;
 pub use method::{Guarantee, Method, MethodName};
 pub use objective::{
-    CommandConfig, CustomConfig, Differences, FunctionConfig, GpSampleConfig, ObjectiveConfig,
-    TableConfig, TuningConfig,
+    CommandConfig, CustomConfig, Differences, FunctionConfig, GpSampleConfig, LandmineConfig,
+    ObjectiveConfig, TableConfig, TuningConfig,
 };
 pub use own::{OwnKeys, OwnMethod};
 pub use prior::{CAMPAIGN_RELEASES, PriorConfig, PriorPlan};

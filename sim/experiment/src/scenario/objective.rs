@@ -40,7 +40,7 @@ kinds! {
         /// each with a number.
         Command(CommandConfig) = "command",
         /// SVM tuning on the mine fields: 29 agents, `--data landmine.csv`.
-        Landmine(TuningConfig) = "landmine",
+        Landmine(LandmineConfig) = "landmine",
         /// SVM tuning on red wines: 16 agents of 100 rows.
         Winequality(TuningConfig) = "winequality",
         /// Functions of a program that uses this library (`sim/examples/own_objective.rs`);
@@ -125,6 +125,17 @@ keys! {
     pub struct TuningConfig {
         /// Length of the fixed list of (C, γ).
         candidates: u32 [is 1000] in whole(16, 10_000);
+    }
+}
+
+keys! {
+    /// Tuning on the mine fields.
+    pub struct LandmineConfig {
+        /// Length of the fixed list of (C, γ).
+        candidates: u32 [is 1000] in whole(16, 10_000);
+        /// SHA-256 of the file, filled in from `--data`: a run folder says which one it was made
+        /// from.
+        digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }
 
@@ -318,6 +329,7 @@ impl ObjectiveConfig {
             }
             ObjectiveConfig::Function(config) => return config.points.check(),
             ObjectiveConfig::Custom(config) => &config.digest,
+            ObjectiveConfig::Landmine(config) => &config.digest,
             _ => return Ok(()),
         };
         digest

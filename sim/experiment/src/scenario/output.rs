@@ -6,6 +6,7 @@ use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
 use super::rule::{between, names, number, whole};
 use super::sections::sections;
+use super::unused::{Unused, Uses};
 
 /// Number of records of the red wines.
 pub(crate) const WINE_RECORDS: u32 = 1599;
@@ -170,7 +171,55 @@ sections! {
     }
 }
 
+/// Who uses what; a test changes each key for each method and holds the results against this table.
+const USES: Uses<OutputScenario, OutputMethod> = Uses {
+    methods: |scenario| &scenario.release.methods,
+    all: &OutputMethod::ALL,
+    name: OutputMethod::name,
+    by: &[
+        ("release.epsilons", releases),
+        ("release.value_share", releases),
+        ("release.draws", releases),
+        ("prior.rounds", searches),
+        ("prior.kernel", depends),
+        ("prior.lengthscale", depends),
+        ("prior.noise_std", searches),
+        ("prior.similarity", |_, method| {
+            method == OutputMethod::PriorConditional
+        }),
+        ("prior.delta", searches),
+        ("prior.mean", searches),
+        ("prior.scale", searches),
+    ],
+    beside: &[],
+};
+
+/// Who releases something.
+fn releases(_: &OutputScenario, method: OutputMethod) -> bool {
+    method.is_private()
+}
+
+/// Who searches by the prior.
+fn searches(_: &OutputScenario, method: OutputMethod) -> bool {
+    matches!(
+        method,
+        OutputMethod::GpUcb | OutputMethod::PriorConditional
+    )
+}
+
+/// The same, or everybody where scores are drawn of the prior; the best candidate loses nothing,
+/// whatever they are.
+fn depends(scenario: &OutputScenario, method: OutputMethod) -> bool {
+    let drawn = matches!(scenario.objective, OutputObjective::GpSample(_));
+    searches(scenario, method) || (drawn && method != OutputMethod::Best)
+}
+
 impl OutputScenario {
+    /// Which of these dotted keys do nothing.
+    pub fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        USES.unused(self, keys)
+    }
+
     fn check(&self) -> Result<(), Problem> {
         Ok(())
     }

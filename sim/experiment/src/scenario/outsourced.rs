@@ -11,6 +11,7 @@ use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
 use super::rule::{Rule, Ruled, between, names, number, whole};
 use super::sections::sections;
+use super::unused::{Unused, Uses};
 
 names! {
     /// What is compared.
@@ -215,7 +216,49 @@ sections! {
     }
 }
 
+/// Who uses what; a test changes each key for each method and holds the regrets against this table.
+const USES: Uses<OutsourcedScenario, Kind> = Uses {
+    methods: |scenario| &scenario.modeler.methods,
+    all: &Kind::ALL,
+    name: Kind::name,
+    by: &[
+        ("objective.noise_variance", searches),
+        ("curator.epsilon", releases),
+        ("curator.delta", releases),
+        ("curator.out_dims", |_, kind| kind == Kind::PaperProjection),
+        ("curator.largest_norm", releases),
+        ("modeler.kernel", searches),
+        ("modeler.lengthscales", searches),
+        ("modeler.signal_variance", searches),
+        ("modeler.noise_variance", |_, kind| {
+            matches!(kind, Kind::GpUcb | Kind::PaperProjection)
+        }),
+        ("modeler.private_noise_variance", |_, kind| {
+            kind == Kind::GaussianProjection
+        }),
+        ("modeler.prior_mean", searches),
+        ("modeler.failure_probability", searches),
+        ("modeler.repeats", searches),
+    ],
+    beside: &[],
+};
+
+/// Who asks for rows by a model.
+fn searches(_: &OutsourcedScenario, kind: Kind) -> bool {
+    kind != Kind::Random
+}
+
+/// Whose rows leave the curator.
+fn releases(_: &OutsourcedScenario, kind: Kind) -> bool {
+    matches!(kind, Kind::PaperProjection | Kind::GaussianProjection)
+}
+
 impl OutsourcedScenario {
+    /// Which of these dotted keys do nothing.
+    pub fn unused(&self, keys: &[&str]) -> Vec<Unused> {
+        USES.unused(self, keys)
+    }
+
     fn check(&self) -> Result<(), Problem> {
         if let OutsourcedObjective::Csv(columns) = &self.objective {
             columns.check()?;

@@ -111,7 +111,7 @@ pub fn set_once(settings: &[String]) -> Result<(), ScenarioError> {
 }
 
 /// The dotted key of a setting.
-fn name_of(setting: &str) -> &str {
+pub(super) fn name_of(setting: &str) -> &str {
     setting
         .split_once('=')
         .map_or(setting, |(name, _)| name)

@@ -7,10 +7,13 @@ use sordino_core::federated::OwnDraw;
 
 use super::federated::Scenario;
 use super::method::{Kind, Method, Parts};
+use super::objective::ObjectiveConfig;
 use super::own::OwnMethod;
+use super::root;
+use crate::benchmark::Design;
 
 /// Whether a method with these parts uses a key, where the scenario says this beside it.
-type Uses = fn(Parts, Beside) -> bool;
+type UsedBy = fn(Parts, Beside) -> bool;
 
 /// Of the rest of a scenario what decides whether keys are used.
 #[derive(Clone, Copy)]
@@ -25,7 +28,7 @@ struct Beside {
 
 /// Keys that not every method uses. A test changes each for each shipped method, and holds the
 /// digests against this table.
-const KEYS: [(&str, Uses); 31] = [
+const KEYS: [(&str, UsedBy); 31] = [
     // The usual clipping norm follows from the number of parts.
     ("federation.splits", |parts, _| parts.split || clips(parts)),
     ("federation.mixing", |parts, _| parts.kind == Kind::Draws),
@@ -118,64 +121,192 @@ fn spends(parts: Parts, _: Beside) -> bool {
     parts.private
 }
 
+/// Keys that count beside some values of others only.
+const BESIDE: [(&str, Counts<Scenario>, &str); 4] = [
+    (
+        "faults.crash_rounds",
+        |scenario| scenario.faults.crash > 0.0,
+        "`faults.crash` above 0",
+    ),
+    (
+        "objective.own_lengthscale",
+        |scenario| match &scenario.objective {
+            ObjectiveConfig::GpSample(sample) => sample.differences.own_variance > 0.0,
+            _ => true,
+        },
+        "`objective.own_variance` above 0",
+    ),
+    (
+        "objective.design_seed",
+        |scenario| design(scenario).is_none_or(Design::has_seed),
+        "`objective.design` \"sobol\" or \"latin-hypercube\"",
+    ),
+    (
+        "objective.candidates",
+        |scenario| design(scenario) != Some(Design::List),
+        "`objective.design` that is no \"list\", which has its own length",
+    ),
+];
+
+/// How candidates are placed, where the scenario says it.
+fn design(scenario: &Scenario) -> Option<Design> {
+    match &scenario.objective {
+        ObjectiveConfig::Function(config) => Some(config.points.design),
+        ObjectiveConfig::Command(config) => Some(config.points.design),
+        _ => None,
+    }
+}
+
+/// Whether a key counts in a scenario.
+pub(super) type Counts<S> = fn(&S) -> bool;
+
 /// A setting that does nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unused {
     /// The dotted key.
     pub key: String,
-    /// The methods that would use it.
-    would: Vec<&'static str>,
-    /// Methods of the scenario that do not follow it, if others do.
-    of: Vec<String>,
+    why: Why,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Why {
+    /// No method of the scenario uses it; these would.
+    Nobody(Vec<&'static str>),
+    /// These methods do not follow it, and others do.
+    Some(Vec<String>),
+    /// It counts beside this, which the scenario does not say.
+    Beside(&'static str),
+}
+
+/// The keys of a trust model that not every scenario of it uses; `M` are its methods.
+pub(super) struct Uses<S: 'static, M: 'static> {
+    /// The methods of a scenario.
+    pub methods: fn(&S) -> &[M],
+    /// All that there are.
+    pub all: &'static [M],
+    /// What a method is called.
+    pub name: fn(M) -> &'static str,
+    /// Keys that not every method uses.
+    pub by: &'static [(&'static str, fn(&S, M) -> bool)],
+    /// Keys that count beside some values of others only, and beside which.
+    pub beside: &'static [(&'static str, Counts<S>, &'static str)],
+}
+
+impl<S, M: Copy> Uses<S, M> {
+    /// Which of these dotted keys do nothing in a scenario.
+    pub fn unused(&self, scenario: &S, keys: &[&str]) -> Vec<Unused> {
+        let here = (self.methods)(scenario);
+        let by = self.by.iter().filter(|(key, _)| keys.contains(key));
+        let by = by.filter(|(_, uses)| !here.iter().any(|method| uses(scenario, *method)));
+        let by = by.map(|(key, uses)| {
+            let would = self.all.iter().filter(|method| uses(scenario, **method));
+            Unused {
+                key: (*key).to_owned(),
+                why: Why::Nobody(would.map(|method| (self.name)(*method)).collect()),
+            }
+        });
+        by.chain(beside(self.beside, scenario, keys)).collect()
+    }
+}
+
+/// Those of the keys that count beside something which the scenario does not say.
+fn beside<S>(
+    table: &[(&str, Counts<S>, &'static str)],
+    scenario: &S,
+    keys: &[&str],
+) -> Vec<Unused> {
+    let idle = table
+        .iter()
+        .filter(|(key, counts, _)| keys.contains(key) && !counts(scenario));
+    idle.map(|(key, _, what)| Unused {
+        key: (*key).to_owned(),
+        why: Why::Beside(what),
+    })
+    .collect()
 }
 
 impl Display for Unused {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if !self.of.is_empty() {
-            return write!(
+        let key = &self.key;
+        match &self.why {
+            Why::Some(methods) => write!(
                 f,
-                "`{}` is set and changes nothing for {}, whose ε is `prior.epsilon`, which the scenario gives: methods no longer \
+                "`{key}` is set and changes nothing for {}, whose ε is `prior.epsilon`, which the scenario gives: methods no longer \
                  spend the same",
-                self.key,
-                self.of.join(", ")
-            );
+                methods.join(", ")
+            ),
+            Why::Beside(what) => write!(
+                f,
+                "`{key}` is set and does nothing: it counts beside {what}, which is not so here"
+            ),
+            Why::Nobody(would) => {
+                let would = if would.is_empty() {
+                    "none".to_owned()
+                } else {
+                    would.join(", ")
+                };
+                write!(
+                    f,
+                    "`{key}` is set and does nothing: no method of this scenario uses it. Who would: {would}"
+                )
+            }
         }
-        let would = if self.would.is_empty() {
-            "none".to_owned()
-        } else {
-            self.would.join(", ")
-        };
-        write!(
-            f,
-            "`{}` is set and does nothing: no method of this scenario uses it. Who would: {would}",
-            self.key
-        )
     }
 }
 
+/// The dotted keys of `key=value` settings.
+pub fn keys_of(settings: &[String]) -> Vec<&str> {
+    settings
+        .iter()
+        .map(|setting| root::name_of(setting))
+        .collect()
+}
+
+/// Which keys of a text do nothing; `unused` tells of keys, and `read` is what a text amounts to,
+/// `None` where it is refused. A key that repeats what holds anyway, as all do in a run folder,
+/// nobody meant to change, and one that must be given nobody could leave out.
+pub fn of_text(
+    text: &str,
+    unused: impl Fn(&[&str]) -> Vec<Unused>,
+    read: impl Fn(&str) -> Option<String>,
+) -> Vec<Unused> {
+    // Text that is none is refused by who reads the scenario.
+    let table = root::table("", text, &[]).unwrap_or_default();
+    let sections = table
+        .iter()
+        .filter_map(|(name, value)| Some((name, value.as_table()?)));
+    let keys: Vec<String> = sections
+        .flat_map(|(name, section)| section.keys().map(move |key| format!("{name}.{key}")))
+        .collect();
+    let dotted: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let without = |dotted: &str| {
+        let (section, key) = dotted.split_once('.')?;
+        let mut rest = table.clone();
+        rest.get_mut(section)?.as_table_mut()?.remove(key)?;
+        read(&toml::to_string(&rest).ok()?)
+    };
+    let mut told = unused(&dotted);
+    told.retain(|told| without(&told.key).is_some_and(|rest| Some(rest) != read(text)));
+    told
+}
+
 impl Scenario {
-    /// Which of these `key=value` settings no method of the scenario uses; of its own methods, what
-    /// they set without using it.
-    pub fn unused(&self, settings: &[String]) -> Vec<Unused> {
-        let keys: Vec<&str> = settings
-            .iter()
-            .map(|setting| {
-                setting
-                    .split_once('=')
-                    .map_or(&**setting, |(key, _)| key)
-                    .trim()
-            })
-            .collect();
+    /// Which of these dotted keys, set at one time, no method of the scenario uses; of its own
+    /// methods, what they set without using it.
+    pub fn unused(&self, keys: &[&str]) -> Vec<Unused> {
         let here = keys.contains(&"prior.epsilon");
         let of_all = keys.iter().filter_map(|key| self.does_nothing(key, here));
-        of_all.chain(self.own.iter().flat_map(own_unused)).collect()
+        of_all
+            .chain(beside(&BESIDE, self, keys))
+            .chain(self.own.iter().flat_map(own_unused))
+            .collect()
     }
 
     fn does_nothing(&self, key: &str, here: bool) -> Option<Unused> {
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
         let given = (self.prior.as_ref()).is_some_and(|prior| prior.epsilon_is_given);
         let sets_epsilon = here || given;
-        let of = if self
+        let why = if self
             .methods()
             .any(|method| self.used(method, *uses, sets_epsilon))
         {
@@ -187,23 +318,17 @@ impl Scenario {
             if left.is_empty() {
                 return None;
             }
-            left
+            Why::Some(left)
         } else {
-            Vec::new()
+            Why::Nobody(who_would(*uses, self.beside(sets_epsilon)))
         };
-        let would = Method::SHIPPED
-            .iter()
-            .filter(|method| uses(method.parts(), self.beside(sets_epsilon)));
-        Some(Unused {
-            key: key.to_owned(),
-            would: would.map(|method| method.name()).collect(),
-            of,
-        })
+        let key = key.to_owned();
+        Some(Unused { key, why })
     }
 
     /// Whether a method of the scenario uses a key: one with keys of its own may draw in another
     /// way, and what a method of another program uses nobody here knows.
-    fn used(&self, method: Method, uses: Uses, sets_epsilon: bool) -> bool {
+    fn used(&self, method: Method, uses: UsedBy, sets_epsilon: bool) -> bool {
         method.parts().kind == Kind::Custom
             || uses(method.parts(), self.of(method).beside(sets_epsilon))
     }
@@ -230,13 +355,16 @@ fn own_unused(own: &OwnMethod<Scenario>) -> Vec<Unused> {
         let used = parts.kind == Kind::Custom || uses(parts, beside);
         (!used).then(|| Unused {
             key: format!("method.{}.set.{key}", own.method.name()),
-            would: Method::SHIPPED
-                .iter()
-                .filter(|method| uses(method.parts(), beside))
-                .map(|method| method.name())
-                .collect(),
-            of: Vec::new(),
+            why: Why::Nobody(who_would(*uses, beside)),
         })
     });
     unused.collect()
+}
+
+/// The shipped methods that use a key.
+fn who_would(uses: UsedBy, beside: Beside) -> Vec<&'static str> {
+    let would = Method::SHIPPED
+        .iter()
+        .filter(|method| uses(method.parts(), beside));
+    would.map(|method| method.name()).collect()
 }

@@ -20,9 +20,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sordino_core::digest::Digest;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
-use crate::files::read_bounded;
+use crate::files::{digest_of, other_file, read_bounded};
 use crate::scenario::FaultConfig;
 use crate::text::{Lines, Quoted};
 
@@ -106,10 +107,10 @@ pub struct FaultPlan {
 impl FaultPlan {
     /// Reads the trace if there is one.
     ///
-    /// **Errors**: [`TraceError`] with the line.
+    /// **Errors**: [`TraceError`] with the line; another file than the scenario was made for.
     pub fn new(config: &FaultConfig, agents: u32) -> Result<Self, TraceError> {
         let present = match &config.trace {
-            Some(path) => read_trace(path, agents)?,
+            Some(path) => read_trace(path, config.trace_digest.as_deref(), agents)?,
             None => BTreeMap::new(),
         };
         Ok(FaultPlan {
@@ -216,11 +217,29 @@ impl TraceError {
     }
 }
 
+fn trace_bytes(path: &Path) -> Result<Vec<u8>, TraceError> {
+    read_bounded(path, TRACE_BYTES_MAX)
+        .map_err(|e| TraceError::at(path, 0, format!("cannot be read: {e}")))
+}
+
+/// SHA-256 of a trace.
+///
+/// **Errors**: a file that cannot be read.
+pub fn trace_digest(path: &Path) -> Result<Digest, TraceError> {
+    Ok(digest_of(&trace_bytes(path)?))
+}
+
 /// Reads `agent,from,to` lines under that header: the rounds in which an agent is present, both
 /// ends included.
-fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
-    let bytes = read_bounded(path, TRACE_BYTES_MAX)
-        .map_err(|e| TraceError::at(path, 0, format!("cannot be read: {e}")))?;
+fn read_trace(
+    path: &Path,
+    wanted: Option<&str>,
+    agents: u32,
+) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
+    let bytes = trace_bytes(path)?;
+    if let Some(why) = other_file("faults.trace_digest", &digest_of(&bytes), wanted) {
+        return Err(TraceError::at(path, 0, why));
+    }
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader
         .headers()

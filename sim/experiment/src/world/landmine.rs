@@ -7,10 +7,12 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use sordino_core::digest::Digest;
+
 use super::ObjectiveError;
 use super::rows::Rows;
 use super::tuning::Task;
-use crate::files::read_bounded;
+use crate::files::{digest_of, read_bounded};
 
 /// The name under which the file is distributed.
 pub use crate::scenario::objective::LANDMINE_FILE as FILE;
@@ -25,9 +27,23 @@ const ROWS_MAX: usize = 5_000;
 
 /// Reads the file.
 ///
-/// **Errors**: every way in which the file can be wrong, with line and column.
-pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
-    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| match error.kind() {
+/// **Errors**: every way in which the file can be wrong, with line and column; another digest than
+/// the scenario's, if it has one.
+pub fn read(path: &Path, digest: Option<&str>) -> Result<Vec<Task>, ObjectiveError> {
+    let rows = Rows::parse(path, &bytes(path)?)?;
+    rows.check_digest("objective.digest", rows.digest(), digest)?;
+    tasks(path, &rows)
+}
+
+/// SHA-256 of the file.
+///
+/// **Errors**: a file that cannot be read.
+pub fn digest(path: &Path) -> Result<Digest, ObjectiveError> {
+    Ok(digest_of(&bytes(path)?))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, ObjectiveError> {
+    read_bounded(path, BYTES_MAX).map_err(|error| match error.kind() {
         ErrorKind::IsADirectory => ObjectiveError::Folder {
             path: path.to_owned(),
             file: FILE,
@@ -37,13 +53,15 @@ pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
             bytes_max: BYTES_MAX,
         },
         _ => ObjectiveError::unreadable(path, error),
-    })?;
-    parse(path, &bytes)
+    })
 }
 
 /// The same from bytes; `path` is for messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
-    let rows = Rows::parse(path, bytes)?;
+    tasks(path, &Rows::parse(path, bytes)?)
+}
+
+fn tasks(path: &Path, rows: &Rows) -> Result<Vec<Task>, ObjectiveError> {
     let [task_column, split_column, label_column] = [
         rows.column("task")?,
         rows.column("split")?,

@@ -110,7 +110,7 @@ pub fn load_beside(
                 file: landmine::FILE,
             })?;
             Box::new(tuning::Tuning::new(
-                landmine::read(path)?,
+                landmine::read(path, config.digest.as_deref())?,
                 config.candidates,
             ))
         }

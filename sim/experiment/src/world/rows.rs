@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use sordino_core::digest::{Digest, Frame};
+use sordino_core::digest::Digest;
 
 use super::ObjectiveError;
-use crate::files::read_bounded;
+use crate::files::{digest_of, other_file, read_bounded};
 use crate::text::Lines;
 
 /// Files are read up to this length.
@@ -88,13 +88,11 @@ impl Rows {
                 record,
             ));
         }
-        let mut digest = Frame::leaf();
-        digest.bytes(bytes);
         Ok(Rows {
             path: path.to_owned(),
             header,
             records,
-            digest: digest.end(),
+            digest: digest_of(bytes),
         })
     }
 
@@ -118,13 +116,9 @@ impl Rows {
         found: &Digest,
         wanted: Option<&str>,
     ) -> Result<(), ObjectiveError> {
-        let found = found.to_string();
-        match wanted.filter(|wanted| **wanted != found) {
+        match other_file(key, found, wanted) {
             None => Ok(()),
-            Some(wanted) => Err(self.error(format!(
-                "its digest is {found}, the scenario was made for a file of digest {wanted}; give that file, or leave \
-                 {key} away"
-            ))),
+            Some(why) => Err(self.error(why)),
         }
     }
 

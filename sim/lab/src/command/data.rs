@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use sordino_engine::Model;
+use sordino_core::digest::Digest;
+use sordino_engine::{Model, local};
 use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::scenario::local::LocalScenario;
 use sordino_experiment::scenario::{
     ObjectiveConfig, Problem, Scenario, ScenarioError, table as table_of,
 };
 use sordino_experiment::text::Quoted;
-use sordino_experiment::world::{fedhpo, table};
+use sordino_experiment::world::{fault, fedhpo, landmine, table};
 use toml::Value;
 
 /// What a scenario takes from its data.
@@ -78,6 +80,12 @@ pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Take
         })
     };
     let missing = |section: &str, key: &str| said(section, key).is_none();
+    // A file that cannot be read is refused by who reads it next.
+    if let Some(trace) = said("faults", "trace").filter(|_| missing("faults", "trace_digest")) {
+        let digest = fault::trace_digest(Path::new(&trace)).ok();
+        let digest = digest.map(|digest| format!("faults.trace_digest=\"{digest}\""));
+        taken.settings.extend(digest);
+    }
     if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest")
     {
         taken.settings.extend(digest_of(data, "list_digest")?);
@@ -90,6 +98,12 @@ pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Take
     match kind.as_str() {
         "csv" if digest => {
             taken.settings.extend(digest_of(data, "digest")?);
+            return Ok(taken);
+        }
+        "landmine" | "light-sensor" | "stocks" if digest => {
+            let digest = data.and_then(|data| of_files(text, given, data));
+            let digest = digest.map(|digest| format!("objective.digest=\"{digest}\""));
+            taken.settings.extend(digest);
             return Ok(taken);
         }
         "table" | "fedhpo" if !shipped && (agents || digest) => {}
@@ -124,6 +138,14 @@ pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Take
     taken.settings.extend(number.into_iter().chain(digest));
     taken.table = agents.then(|| (path.to_owned(), facts));
     Ok(taken)
+}
+
+/// The digest of files that a paper names; `None` where they cannot be read, or the scenario cannot.
+fn of_files(text: &str, settings: &[String], data: &Path) -> Option<Digest> {
+    if let Ok(scenario) = LocalScenario::parse("", text, settings) {
+        return local::digest(&scenario.objective, data).ok();
+    }
+    landmine::digest(data).ok()
 }
 
 /// The same for a table of federated trainings; there the scenario says what the agents are.

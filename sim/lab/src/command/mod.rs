@@ -6,9 +6,11 @@
 //! | [`run`] | one scenario: arguments, folder, table |
 //! | [`parts`] | `--part`, of a sweep too |
 //! | [`data`] | what scenarios read from `--data` |
+//! | [`mod@unused`] | settings that do nothing |
 //! | [`interrupt`] | the first Ctrl-C, and how to go on |
 
 pub mod data;
 pub mod interrupt;
 pub mod parts;
 pub mod run;
+pub mod unused;

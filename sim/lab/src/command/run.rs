@@ -20,10 +20,12 @@ use sordino_experiment::scenario::{Head, set_once};
 use sordino_report::differences::few;
 use sordino_report::folder::RunFolder;
 use sordino_report::page::warning;
+use sordino_report::read::RunFiles;
 use sordino_report::table as tables;
 
 use super::data;
 use super::interrupt::{self, KEPT};
+use super::unused::unused;
 use crate::driver::part;
 use crate::execute::{self, ExecuteError, OpenRun, Place};
 use crate::parts::mark;
@@ -126,14 +128,14 @@ pub fn execute_on(
         return super::parts::run("run", part, path, begun, &options, arguments.format);
     }
     if let Some(path) = &arguments.out {
-        mark::whole(path)?;
+        mark::refuse_part(path)?;
     }
     options.hub = hub(model, &options)?;
     let folder = folder(arguments, &model.head().name)?;
     let path = folder.path().to_owned();
     match execute::begin_in(folder, model, options.data.as_deref())? {
         Place::Open(open) => all_of_it(open, model, &options, arguments.format),
-        Place::Complete => complete_already(&path, arguments.format),
+        Place::Complete => complete_already(&path, model, arguments.format),
     }
 }
 
@@ -145,10 +147,18 @@ fn asked(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
     // With those that have an option of their own.
     set_once(&settings)?;
     let name = arguments.scenario.as_deref().unwrap_or("default");
-    let model = scenario(name, &settings, arguments.data.as_deref())?;
-    for unused in model.unused(&arguments.settings) {
+    let chosen = chosen(name, &settings, arguments.data.as_deref())?;
+    let told = unused(
+        &*chosen.model,
+        &chosen.source,
+        &chosen.text,
+        &chosen.settings,
+        &arguments.settings,
+    );
+    for unused in told {
         log::note(&warning(&unused.to_string()));
     }
+    let model = chosen.model;
     check_chain(arguments.chain, &model.head())?;
     Ok(model)
 }
@@ -163,11 +173,30 @@ pub fn scenario(
     settings: &[String],
     data: Option<&Path>,
 ) -> Result<Box<dyn Model>, CliError> {
+    Ok(chosen(name, settings, data)?.model)
+}
+
+/// A scenario and what it was read from.
+struct Chosen {
+    model: Box<dyn Model>,
+    source: String,
+    text: String,
+    /// What was set, and what was taken from the data.
+    settings: Vec<String>,
+}
+
+/// As [`scenario`].
+fn chosen(name: &str, settings: &[String], data: Option<&Path>) -> Result<Chosen, CliError> {
     let (source, text) = scenario_text(name)?;
     let taken = data::of_data(&text, settings, data)?;
     let model = parse(&source, &text, &taken.settings).map_err(|error| taken.refused(error))?;
     data::check_data([&*model], data)?;
-    Ok(model)
+    Ok(Chosen {
+        model,
+        source,
+        text,
+        settings: taken.settings,
+    })
 }
 
 /// All runs of all methods, the folder filled, the table printed.
@@ -195,11 +224,26 @@ fn all_of_it(
 }
 
 /// Nothing is left to do; programs get the summary as it was written.
-fn complete_already(path: &Path, format: Format) -> Result<(), CliError> {
+///
+/// **Errors**: files of the folder that are missing, damaged, or do not belong together.
+fn complete_already(path: &Path, model: &dyn Model, format: Format) -> Result<(), CliError> {
     let path_shown = path.display();
+    let shown = execute::shown(model, RunFiles::Folder(path)).map_err(|error| {
+        CliError::input(format!(
+            "{path_shown}: was complete and is not any more ({error}); bring that file back, or run again into another folder"
+        ))
+    })?;
     log::note(&format!(
         "{path_shown}: complete already; nothing to resume"
     ));
+    let missing = shown.iter().filter(|(name, _)| !path.join(name).exists());
+    let missing: Vec<&str> = missing.map(|(name, _)| *name).collect();
+    if !missing.is_empty() {
+        log::note(&format!(
+            "{} is not there any more; `sordino report {path_shown}` makes it again",
+            missing.join(", ")
+        ));
+    }
     match format {
         Format::Json => print(&execute::summary(path).map_err(CliError::failure)?.0),
         Format::Text => Ok(()),

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use sordino_engine::{Model, ModelError, Options, Part};
-use sordino_experiment::journal::JournalError;
+use sordino_experiment::journal::{Journal, JournalError};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::text::first_three;
@@ -55,7 +55,14 @@ pub fn begin_run<'m>(
     if mark.claim(path)? {
         return Ok(None);
     }
-    match execute::begin_in(folder, model, data)? {
+    let begun = execute::begin_in(folder, model, data).inspect_err(|_| {
+        // It may be begun again: nothing was done here, unless somebody did it before.
+        if !Journal::is_begun(path) {
+            mark.give_up(path);
+            let _ = std::fs::remove_dir(path);
+        }
+    });
+    match begun? {
         Place::Open(open) => Ok(Some(Begun {
             mark,
             work,

@@ -213,7 +213,7 @@ impl Mark {
 /// Refuses to treat the folder of a part as the folder of a whole execution.
 ///
 /// **Errors**: [`PartError::Holds`]; a `part.json` that cannot be read.
-pub fn whole(folder: &Path) -> Result<(), PartError> {
+pub fn refuse_part(folder: &Path) -> Result<(), PartError> {
     match Mark::read(folder)? {
         Some(mark) => Err(PartError::Holds {
             path: folder.to_owned(),

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use sordino_engine::Model;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::files::{
-    FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically,
+    FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically, write_durably,
 };
 use sordino_experiment::journal::{PART, SUMMARY};
 use sordino_experiment::text;
 use sordino_report::differing::differing;
-use sordino_report::folder::SCENARIO;
-use sordino_report::read::ReadError;
+use sordino_report::folder::{SCENARIO, pretty};
+use sordino_report::read::{ReadError, RunFiles};
 use sordino_report::results::Results;
 use sordino_report::view::PAGE;
 
@@ -275,24 +275,33 @@ impl SweepFolder {
         for entry in &index.entries {
             let folder = self.run(&entry.folder);
             // Of what was removed to save space the index alone is left.
-            let is_there = [SCENARIO, SUMMARY, "rounds.csv"]
-                .iter()
-                .all(|file| folder.join(file).exists());
-            if entry.status != Status::Done || !is_there {
+            if entry.status != Status::Done || !folder.join(SUMMARY).exists() {
                 continue;
             }
-            let results = Results::open(&folder);
-            let results = results.map_err(|error| SweepError::Run(Box::new(error)))?;
             let other = |what: String| {
                 let what = format!("{what}: one of these files was changed after the sweep");
                 SweepError::damaged(&path, what)
             };
-            if let Some(found) = differing(&entry.methods, &results.summary.methods) {
+            let run = |error| SweepError::Run(Box::new(error));
+            let written = RunFiles::Folder(&folder).summary().map_err(run)?.methods;
+            if let Some(found) = differing(&entry.methods, &written) {
                 return Err(other(format!(
                     "it has {} in {}, whose summary.json has {}",
                     found.first, entry.folder, found.second
                 )));
             }
+            // What was taken out of it, and the run still has.
+            if let Some(found) = differing(&written, &entry.methods) {
+                return Err(other(format!(
+                    "it has {} where summary.json of {} has {}",
+                    found.second, entry.folder, found.first
+                )));
+            }
+            let rounds = [SCENARIO, "rounds.csv"];
+            if !rounds.iter().all(|file| folder.join(file).exists()) {
+                continue;
+            }
+            let results = Results::open(&folder).map_err(run)?;
             let there = Compared::of_results(&results);
             if entry
                 .compared
@@ -373,13 +382,13 @@ impl SweepFolder {
         let state = self.path.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
         let path = state.join(format!("{:05}.json", entry.number));
-        write_atomically(&path, json(entry).as_bytes()).map_err(io_at(&path))
+        write_json(&path, entry)
     }
 
     /// Writes the index as it is now.
     pub(crate) fn write_index(&self, index: &Index) -> Result<(), SweepError> {
         let path = self.path.join(INDEX);
-        write_atomically(&path, json(index).as_bytes()).map_err(io_at(&path))
+        write_json(&path, index)
     }
 
     /// Writes everything that is made from the index, including its `page`.
@@ -394,7 +403,7 @@ impl SweepFolder {
 
     fn write(&self, name: &str, text: &str) -> Result<(), SweepError> {
         let path = self.path.join(name);
-        fs::write(&path, text).map_err(io_at(&path))
+        write_durably(&path, text.as_bytes()).map_err(io_at(&path))
     }
 
     /// Drops the state: the index holds everything.
@@ -419,8 +428,9 @@ impl SweepFolder {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string_pretty(value).map_or_else(|error| error.to_string(), |text| text + "\n")
+fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), SweepError> {
+    let written = pretty(value).and_then(|text| write_atomically(path, text.as_bytes()));
+    written.map_err(io_at(path))
 }
 
 fn read(path: &Path) -> Result<String, SweepError> {

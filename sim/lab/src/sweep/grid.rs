@@ -278,7 +278,8 @@ impl Plan {
             .collect()
     }
 
-    fn settings(&self, values: &[String], seed: Option<u64>) -> Vec<String> {
+    /// The settings with which the run of these values is read.
+    pub fn settings(&self, values: &[String], seed: Option<u64>) -> Vec<String> {
         let keys = self
             .axes
             .iter()

@@ -246,24 +246,33 @@ pub(super) fn losses(
     }))
 }
 
-/// Mean curves of the runs of one value of the main axis, over all seeds.
+/// Mean curves of the runs of one value of the main axis, over all seeds, and of how many runs the
+/// folder could not be read.
 fn joined(
     folder: &SweepFolder,
     index: &Index,
     value: &str,
     main: usize,
     fixed: &str,
-) -> Option<Curves> {
+) -> (Option<Curves>, usize) {
     let entries = index.entries.iter().filter(|entry| {
         entry.status == Status::Done
             && entry.values[main] == value
             && others(index, &entry.values, main) == fixed
     });
-    let mut read =
-        entries.filter_map(|entry| Curves::read(RunFiles::Folder(&folder.run(&entry.folder))).ok());
-    let mut first = read.next()?;
-    read.for_each(|more| first.join(more));
-    Some(first)
+    let mut all: Option<Curves> = None;
+    let mut left_out = 0;
+    for entry in entries {
+        match (
+            Curves::read(RunFiles::Folder(&folder.run(&entry.folder))),
+            &mut all,
+        ) {
+            (Ok(more), Some(all)) => all.join(more),
+            (Ok(first), None) => all = Some(first),
+            (Err(_unreadable), _) => left_out += 1,
+        }
+    }
+    (all, left_out)
 }
 
 /// Regret over rounds: one chart for each method, one curve for each value of the main axis.
@@ -278,8 +287,11 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
     let count = axis.values.len().min(RAMP.len());
     let chosen = (0..count).map(|i| &axis.values[i * (axis.values.len() - 1) / (count - 1).max(1)]);
     let mut by_value: Vec<(usize, &String, Vec<MethodCurve>)> = Vec::new();
+    let mut left_out = 0;
     for (i, value) in chosen.enumerate() {
-        if let Some(curves) = joined(folder, index, value, main, &fixed) {
+        let (curves, unreadable) = joined(folder, index, value, main, &fixed);
+        left_out += unreadable;
+        if let Some(curves) = curves {
             by_value.push((
                 i * (RAMP.len() - 1) / (count - 1).max(1),
                 value,
@@ -320,11 +332,16 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
     } else {
         format!(" Held fixed: {fixed}.")
     };
+    let means = match left_out {
+        0 => "Means over all runs of all seeds".to_owned(),
+        1 => "Means without one run, whose folder cannot be read".to_owned(),
+        count => format!("Means without {count} runs, whose folders cannot be read"),
+    };
     (!charts.is_empty()).then(|| Picture {
         name: "rounds".to_owned(),
         title: "Curves".to_owned(),
         text: format!(
-            "Means over all runs of all seeds; the bands are one standard error.{held}{}",
+            "{means}; the bands are one standard error.{held}{}",
             kept(index)
         ),
         charts,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 use sordino_experiment::files::read_bounded;
+use sordino_experiment::text::Lines;
 use sordino_host::prior::publish::Study;
 use sordino_host::space::{Parameter, Space, Values};
 
@@ -79,13 +80,13 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
             let pairs = space.parameters().iter().zip(&of_parameters);
             let hint = pairs.filter_map(|(parameter, column)| narrowed(parameter, field(*column)));
             let hint: String = hint.take(1).collect();
-            let line = line_at(&bytes, begin);
+            let line = Lines::new(&bytes).of(begin);
             refused(path, &format!(":{line}: {error}{hint}"))
         })?;
         let value = measured(field(of_value)).ok_or_else(|| {
             let found = field(of_value);
             let without = without(&bytes, of_value);
-            let line = line_at(&bytes, begin);
+            let line = Lines::new(&bytes).of(begin);
             let what = format!(
                 ":{line}: `value` is {found:?}; admissible: a finite number; leave the rows of failed evaluations out ({without} without a \
                  value)"
@@ -94,7 +95,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         })?;
         let name = field(of_study);
         if name.is_empty() {
-            let line = line_at(&bytes, begin);
+            let line = Lines::new(&bytes).of(begin);
             let what = format!(":{line}: `study` is empty; admissible: the name of a study");
             return Err(refused(path, &what));
         }
@@ -120,7 +121,7 @@ fn malformed(bytes: &[u8], error: &csv::Error) -> String {
     else {
         return format!(": {error}");
     };
-    let line = line_at(bytes, place.byte());
+    let line = Lines::new(bytes).of(place.byte());
     let hint = if len > expected_len {
         "; a text with a comma stands in quotes, and decimals follow a point"
     } else {
@@ -146,7 +147,7 @@ fn check_text(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     let Err(error) = std::str::from_utf8(bytes) else {
         return Ok(());
     };
-    let line = line_at(bytes, error.valid_up_to() as u64);
+    let line = Lines::new(bytes).of(error.valid_up_to() as u64);
     let what = format!(":{line}: not UTF-8; save the table as CSV UTF-8");
     Err(refused(path, &what))
 }
@@ -236,22 +237,6 @@ fn place(
         let what = format!(":1: no column `{name}`; admissible: {admissible}");
         refused(path, &what)
     })
-}
-
-/// Line of the record that begins here, 1-based. Of files whose lines end with two characters the
-/// reader's own count is one less.
-fn line_at(bytes: &[u8], begin: u64) -> usize {
-    let (before, rest) = bytes.split_at(
-        bytes
-            .len()
-            .min(usize::try_from(begin).unwrap_or(usize::MAX)),
-    );
-    let ends = rest.iter().take_while(|byte| b"\r\n".contains(byte));
-    1 + before
-        .iter()
-        .chain(ends)
-        .filter(|byte| **byte == b'\n')
-        .count()
 }
 
 /// The value that a field says: a number, or the choice that is written so.

@@ -10,6 +10,7 @@ use sordino_report::figure;
 use sordino_report::parts::from_zero;
 use sordino_report::svg::{Curve, Point};
 
+use super::super::report::kept;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::print;
 use sordino_experiment::progress::log;
@@ -107,9 +108,7 @@ fn draw(arguments: &Arguments, path: &Path, curves: Vec<Curve>) -> Result<(), Cl
         &[chart],
         None,
     );
-    std::fs::write(path, picture).map_err(|error| {
-        CliError::failure(format!("{}: cannot be written: {error}", path.display()))
-    })?;
+    kept::write(path, picture.as_bytes())?;
     log::say(&format!("wrote {}", path.display()));
     Ok(())
 }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_experiment::text::Lines;
 
+use super::super::report::kept;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::print;
 use sordino_lab::privacy::asked::{Choice, sampled};
@@ -124,9 +125,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let answer = answer(&text).map_err(|error| CliError::input(format!("{name}:{error}")))?;
     match &arguments.out {
         None => print(&answer),
-        Some(path) => std::fs::write(path, answer).map_err(|error| {
-            CliError::failure(format!("{}: cannot be written: {error}", path.display()))
-        }),
+        Some(path) => kept::write(path, answer.as_bytes()),
     }
 }
 

@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
 use sordino_engine as model;
-use sordino_experiment::files::write_atomically;
 use sordino_experiment::progress::log;
 use sordino_host::text::nearest;
 use sordino_lab::sweep::{SweepFolder, pictures};
@@ -20,6 +19,7 @@ use sordino_report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
 use super::super::handover::beside;
 use super::super::unfinished;
 use super::format::Format;
+use super::kept;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
 
@@ -106,7 +106,7 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
     let out = asked
         .out
         .ok_or_else(|| CliError::input("--figure: name its file with --out FILE"))?;
-    super::kept::refuse(out)?;
+    kept::refuse(out)?;
     let format = format(asked.format, out)?;
     let (found, warning) = all(folder)?;
     let names: Vec<&str> = found.iter().map(|picture| picture.name.as_str()).collect();
@@ -197,9 +197,7 @@ pub fn save(
         Format::Png => converted(&svg, "png")?,
         _ => svg.into_bytes(),
     };
-    write_atomically(out, &bytes).map_err(|error| {
-        CliError::failure(format!("{}: cannot be written: {error}", out.display()))
-    })
+    kept::write(out, &bytes)
 }
 
 /// Whether figures come in this format.
@@ -238,7 +236,7 @@ fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
         let sweep = SweepFolder::open(folder)?;
         return Ok((pictures::pictures(&sweep, &sweep.checked_index()?), None));
     }
-    unfinished::complete(folder)?;
+    unfinished::refuse_unfinished(folder)?;
     let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
     let model = model::parse(&scenario.display().to_string(), &text, &[])?;
     let results = Results::open(folder).map_err(CliError::input)?;

@@ -3,11 +3,21 @@
 use std::path::Path;
 
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::files::folder_of;
+use sordino_experiment::files::{folder_of, write_atomically};
 use sordino_experiment::journal::SUMMARY;
 use sordino_lab::sweep::SweepFolder;
 use sordino_report::folder::SCENARIO;
 use sordino_report::readme;
+
+/// Writes what `--out` names, whole or not at all.
+///
+/// **Errors**: as [`refuse`]; the system's.
+pub fn write(out: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    refuse(out)?;
+    write_atomically(out, bytes).map_err(|error| {
+        CliError::failure(format!("{}: cannot be written: {error}", out.display()))
+    })
+}
 
 /// Refuses a file that a run or a sweep has left, or may still leave, in its folder: what is in it
 /// cannot be made again from a table.

@@ -8,7 +8,7 @@ use sordino_engine as model;
 use sordino_experiment::files::write_atomically;
 use sordino_experiment::progress::log;
 use sordino_lab::execute;
-use sordino_lab::parts::mark::whole;
+use sordino_lab::parts::mark::refuse_part;
 use sordino_lab::sweep::SweepFolder;
 use sordino_report::folder::SCENARIO;
 use sordino_report::read::{self, RunFiles};
@@ -67,7 +67,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             arguments.folder.display()
         )));
     }
-    whole(&arguments.folder)?;
+    refuse_part(&arguments.folder)?;
     let methods = &arguments.methods[..];
     let out = arguments.out.as_deref();
     match (&arguments.figure, arguments.table) {

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use sordino_experiment::files::write_atomically;
 use sordino_experiment::record::distinct;
 use sordino_lab::compare::Side;
 use sordino_lab::sweep::{SweepFolder, paired, table as sweep_table};
@@ -13,6 +12,7 @@ use sordino_report::tables::{Kind, Table, TableError, table};
 
 use super::super::unfinished;
 use super::format::Format;
+use super::kept;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
 use sordino_experiment::command_line::print::warn;
@@ -25,7 +25,7 @@ pub fn execute(
     format: Option<Format>,
     out: Option<&Path>,
 ) -> Result<(), CliError> {
-    out.map_or(Ok(()), super::kept::refuse)?;
+    out.map_or(Ok(()), kept::refuse)?;
     let format = format
         .or_else(|| out.and_then(ending))
         .unwrap_or(Format::Text);
@@ -61,9 +61,7 @@ pub fn execute(
         }
         Some(path) => {
             warn(warning, "");
-            write_atomically(path, text.as_bytes()).map_err(|error| {
-                CliError::failure(format!("{}: cannot be written: {error}", path.display()))
-            })?;
+            kept::write(path, text.as_bytes())?;
             print(&format!("{}\n", path.display()))
         }
     }
@@ -100,7 +98,7 @@ fn of_run(
     kind: Kind,
     methods: &[String],
 ) -> Result<(Table, Option<String>), CliError> {
-    unfinished::complete(folder)?;
+    unfinished::refuse_unfinished(folder)?;
     // Checked as for the page: a table is what papers quote.
     let results = Side::open(folder).map_err(CliError::input)?.results;
     let there: Vec<&str> = results
