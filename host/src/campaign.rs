@@ -206,7 +206,7 @@ impl Campaign {
                 .map_or(EVALUATIONS_MAX - design, |rehearsal| rehearsal.rounds),
             noise_multipliers: multipliers.iter().copied().collect(),
             lengthscale: context.lengthscale(),
-            landmarks: digest_of(context.landmarks(), encoding.dim())?,
+            landmarks: points_digest(context.landmarks(), encoding.dim())?,
             publication: Digest(Sha256::digest(text.as_bytes()).into()),
         };
         let rehearses = rehearsal.is_some();
@@ -346,7 +346,10 @@ fn decoded<T: serde::de::DeserializeOwned>(text: &str, bytes_max: usize) -> Resu
     serde_json::from_str(text).map_err(SiteError::Text)
 }
 
-fn digest_of(points: &[f64], dim: usize) -> Result<Digest, DomainError> {
+/// The digest of points, row after row, by which all parties know that they mean the same.
+///
+/// **Errors**: [`DomainError`] unless they are a list of candidates of this dimension.
+pub fn points_digest(points: &[f64], dim: usize) -> Result<Digest, DomainError> {
     Ok(candidates_digest(
         &Candidates::list(points, dim)?,
         &mut vec![0.0; dim],

@@ -211,6 +211,25 @@ pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, FileError> {
     })
 }
 
+/// What was read, or nothing if there is no such file.
+///
+/// **Errors**: every other one of the reading.
+///
+/// ```
+/// use std::path::Path;
+/// use sordino_host::files::{if_there, read_text};
+/// assert!(if_there(read_text(Path::new("/nowhere"), 9))?.is_none());
+/// assert!(if_there(read_text(Path::new("/"), 9)).is_err());
+/// # Ok::<(), sordino_host::files::FileError>(())
+/// ```
+pub fn if_there<T>(read: Result<T, FileError>) -> Result<Option<T>, FileError> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The rest of an open file, at most `bytes_max` bytes; `path` is for messages.
 pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();

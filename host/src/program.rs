@@ -49,6 +49,15 @@ pub enum ProgramError {
         /// Last line of its standard error.
         words: String,
     },
+    /// It closed its standard input or output, so that no answer can come, and did not end.
+    #[error("closed its input or output and goes on, instead of answering{}", said(.words))]
+    Closed {
+        /// Last line of its standard error.
+        words: String,
+    },
+    /// The system does not say whether it ended.
+    #[error("gave no answer, and the system does not say how it ended")]
+    Unknown(#[source] std::io::Error),
     /// It wrote a line before it was asked: what it says next would be taken for the answer to
     /// another question.
     #[error(
@@ -155,7 +164,7 @@ impl Program {
         }
     }
 
-    /// Its output is over: how it ended, once it has.
+    /// Its input or output is over: how it ended, once it has.
     fn ended(&mut self) -> ProgramError {
         let start = Instant::now();
         loop {
@@ -167,12 +176,12 @@ impl Program {
                     };
                 }
                 Ok(None) if start.elapsed() < GRACE => std::thread::sleep(Duration::from_millis(5)),
-                _ => {
-                    return ProgramError::Ended {
-                        code: None,
+                Ok(None) => {
+                    return ProgramError::Closed {
                         words: self.words.last(),
                     };
                 }
+                Err(error) => return ProgramError::Unknown(error),
             }
         }
     }
@@ -226,6 +235,12 @@ mod tests {
             "ended with exit code 3 instead of answering; its last words: no such file"
         );
         assert!(ask("kill -9 $$", LONG).contains("by a signal"));
+        // No signal ends a program that closes its output and goes on.
+        let closed = "read x; echo 'no more' >&2; exec 1>&-; exec sleep 60";
+        assert_eq!(
+            ask(closed, LONG),
+            "closed its input or output and goes on, instead of answering; its last words: no more"
+        );
         assert!(ask("sleep 60", Duration::from_millis(50)).contains("no answer within 0.05 s"));
         // It is asked before it writes, or found writing before it is asked.
         let endless = ask("head -c 100000 /dev/zero", LONG);

@@ -17,7 +17,9 @@ use ring::signature::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{FileError, create_privately, folder_of, io_at, may_be_made, read_bounded};
+use crate::files::{
+    FileError, create_privately, folder_of, if_there, io_at, may_be_made, read_bounded,
+};
 use crate::hex::{from_hex, hex};
 
 /// What a SubjectPublicKeyInfo of a key on P-256 begins with, in DER; a point follows (RFC 5480).
@@ -117,9 +119,8 @@ pub(crate) fn kept<K: AsRef<[u8]>>(
 
 /// The bytes of a key that is its owner's alone, if there is a file.
 fn found(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, KeyError> {
-    let bytes = match read_bounded(path, bytes_max) {
-        Err(error) if error.is_missing() => return Ok(None),
-        found => found?,
+    let Some(bytes) = if_there(read_bounded(path, bytes_max))? else {
+        return Ok(None);
     };
     // A file whose mode cannot be read is not believed to be its owner's alone.
     let mode = std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());

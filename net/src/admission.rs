@@ -10,10 +10,12 @@ use std::fmt;
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_experiment::metrics::SMALL_DELTA;
 use sordino_experiment::scenario::Scenario;
 use sordino_experiment::scenario::federated::served_delta;
 use sordino_experiment::scenario::objective::ObjectiveConfig;
 use sordino_experiment::text::{significant, significant_up};
+use sordino_host::ledger::Terms as LedgerTerms;
 use sordino_host::space::Values;
 use sordino_host::text::cut;
 
@@ -22,8 +24,6 @@ use crate::terms::{Terms, TermsError};
 
 /// The most agents: as many as a scenario may have.
 pub const AGENTS_MAX: u32 = 1_000_000;
-/// The δ at which ε is told beside the announced one.
-pub const DELTA_SMALL: f64 = 1e-5;
 /// The largest ε of all releases that an agent agrees to without `--max-epsilon` and without being
 /// asked: a guess whether its contributions were used is then right at most e/(1 + e) = 73 % of the
 /// time (δ aside), where tossing a coin is right half the time.
@@ -146,7 +146,7 @@ pub struct Admitted {
     pub epsilon: f64,
     /// The announced δ.
     pub delta: f64,
-    /// ε of the same releases at [`DELTA_SMALL`].
+    /// ε of the same releases at [`SMALL_DELTA`].
     pub epsilon_small: f64,
     /// ε at δ between two contributions that an agent may have sent, neither of which is nothing,
     /// by privacy-loss distributions; infinite where there is no finite one.
@@ -239,7 +239,7 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
         });
     }
     let epsilon = cost.epsilon(releases, delta)?;
-    let epsilon_small = cost.epsilon(releases, DELTA_SMALL)?;
+    let epsilon_small = cost.epsilon(releases, SMALL_DELTA)?;
     // Each is an upper bound by an accountant of its own; as a pair the second is no smaller.
     let epsilon_between = cost.between(releases, delta)?.max(epsilon);
     Ok(Admitted {
@@ -321,6 +321,21 @@ pub fn cost(terms: &Terms) -> Result<Cost, Inadmissible> {
     Cost::of(&terms.agreement.protocol)?.ok_or(Inadmissible::Unprotected)
 }
 
+/// What the ledger of these terms is for; `data` is the name of the data set.
+///
+/// **Errors**: [`Inadmissible`] for releases that have no cost.
+pub(crate) fn ledger_of(terms: &Terms, data: &str) -> Result<LedgerTerms, Inadmissible> {
+    let agreement = &terms.agreement;
+    Ok(LedgerTerms {
+        data: data.to_owned(),
+        unit: "agent".into(),
+        records: Some(u64::from(agreement.protocol.agents())),
+        accounting: cost(terms)?.accounting(),
+        epsilon_max: agreement.announced.epsilon_max,
+        delta: agreement.announced.delta,
+    })
+}
+
 /// Different points of a list, count × D; 0 and −0 are the same.
 fn distinct(candidates: &[f64], dim: usize) -> usize {
     candidates
@@ -347,10 +362,10 @@ impl Admitted {
     /// ε at δ, and at 1e-5 where δ is another.
     fn loss(&self) -> String {
         let announced = at(self.epsilon, self.delta);
-        if self.delta == DELTA_SMALL {
+        if self.delta == SMALL_DELTA {
             announced
         } else {
-            format!("{announced} ({})", at(self.epsilon_small, DELTA_SMALL))
+            format!("{announced} ({})", at(self.epsilon_small, SMALL_DELTA))
         }
     }
 

@@ -7,7 +7,6 @@
 
 pub(crate) mod attempts;
 mod awaited;
-pub(crate) mod beside;
 mod budget;
 mod counted;
 mod hidden;

@@ -5,18 +5,18 @@ use std::fmt;
 use serde::Serialize;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::shares::Trust;
+use sordino_experiment::metrics::SMALL_DELTA;
 use sordino_experiment::text::{significant, significant_up};
 use sordino_host::campaign::EVALUATIONS;
 use sordino_host::prior::publish::Publication;
 use sordino_host::text::cut;
 
-use crate::admission::{self, Admitted, DELTA_SMALL, Inadmissible};
+use crate::admission::{self, Admitted, Inadmissible};
 use crate::invitation::Invitation;
 use crate::progress::{RELATION, spoken};
 use crate::shares;
 use crate::terms::Terms;
 
-/// The relation that ε compares by, in words.
 /// Words of the server's are shown up to this many characters.
 const SHOWN: usize = 200;
 
@@ -139,7 +139,7 @@ impl fmt::Display for Asked {
             significant_up(self.epsilon, 3),
             significant(self.delta, 3)
         )?;
-        if self.delta != DELTA_SMALL {
+        if self.delta != SMALL_DELTA {
             write!(
                 f,
                 " (ε = {} at δ = 1e-5)",

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::privacy::Event;
 use sordino_experiment::text::{significant, significant_up};
-use sordino_host::files::{FileError, read_bounded, write_privately};
+use sordino_host::files::{FileError, if_there, read_bounded, write_privately};
 use sordino_host::ledger::contributions::{Contributions, ContributionsError, Weighed};
 
 use crate::cost::Cost;
@@ -98,10 +98,8 @@ impl Data {
 
 /// The name that an agent's folder keeps; none of one that was not begun with a count.
 fn begun(path: &Path) -> Result<Option<Option<String>>, DataError> {
-    let bytes = match read_bounded(path, BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_missing() => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let Some(bytes) = if_there(read_bounded(path, BYTES_MAX))? else {
+        return Ok(None);
     };
     let named = serde_json::from_slice::<Named>(&bytes);
     named

@@ -45,9 +45,11 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
 pub use self::limits::{Limits, TooFewHandles};
+pub(crate) use self::offered::Offering;
 pub use self::offered::{Counts, OfferError, Offered};
 use self::places::Places;
 use crate::authority::{Authority, Refused};
+use crate::beside::beside;
 use crate::enrolment::{Enrolment, Refusal};
 use crate::keys::Shown;
 use crate::rounds::{Asked, Given, Request};
@@ -263,7 +265,8 @@ async fn enrol(
         let why = "a token is 16 bytes; where there are two servers the key of the masks follows, 32 bytes";
         return (StatusCode::UNPROCESSABLE_ENTITY, why).into_response();
     };
-    match door.enrolment.enrol_with(slot, token, caller.key, masks) {
+    let enrolled = beside(|| door.enrolment.enrol_with(slot, token, caller.key, masks));
+    match enrolled {
         // It comes back as one that is known.
         Ok(()) => (
             StatusCode::OK,
@@ -285,7 +288,7 @@ fn enrol_certified(door: &Door, slot: u32, body: &[u8]) -> Response {
             return (StatusCode::UNPROCESSABLE_ENTITY, why).into_response();
         }
     };
-    match door.enrolment.enrol_certified(slot, masks) {
+    match beside(|| door.enrolment.enrol_certified(slot, masks)) {
         Ok(()) => StatusCode::OK.into_response(),
         Err(Refusal::Revoked) => {
             (StatusCode::FORBIDDEN, format!("agent {slot} was shut out")).into_response()

@@ -13,9 +13,9 @@
 //! key of each agent's masks, which its certificate brought first and which stays.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
-use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -23,7 +23,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_core::federated::shares::Trust;
-use sordino_host::files::{FileError, read_text, sync_folder};
+use sordino_host::files::{FileError, if_there, read_text, sync_folder};
 use sordino_host::text::chain;
 
 use crate::identity::io_at;
@@ -37,6 +37,8 @@ const ENROLLED: &str = "enrolled.jsonl";
 const REVOKED: &str = "revoked.jsonl";
 /// Each of the files is read up to this length.
 const BYTES_MAX: u64 = 1 << 30;
+/// The end of a file is looked for in blocks of this length, longer than a line.
+const BLOCK: u64 = 512;
 
 /// Why a list could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +137,7 @@ struct Lists {
     keys: BTreeMap<u32, Fingerprint>,
     masks: BTreeMap<u32, MaskKey>,
     revoked: BTreeSet<u32>,
-    /// Agents that came with a certificate since the start.
+    /// Agents that came with a certificate since the start, of those that have no key.
     certified: BTreeSet<u32>,
     /// The files that others write, as they were when they were read: invitations, revocations.
     read: [Mark; 2],
@@ -152,6 +154,19 @@ impl Lists {
             self.slots.remove(&before);
         }
         self.slots.insert(key, slot);
+        self.certified.remove(&slot);
+    }
+
+    /// The slot came with a certificate.
+    fn certify(&mut self, slot: u32) {
+        if !self.keys.contains_key(&slot) {
+            self.certified.insert(slot);
+        }
+    }
+
+    /// Whether the slot has a key, or came with a certificate.
+    fn has_joined(&self, slot: u32) -> bool {
+        self.keys.contains_key(&slot) || self.certified.contains(&slot)
     }
 
     /// Whether these may be the masks of this slot: its own since before, and no other slot's.
@@ -321,7 +336,7 @@ impl Enrolment {
         if self.trust == Trust::TwoServers && !lists.masks.contains_key(&slot) {
             return Err(Refusal::Masks);
         }
-        lists.certified.insert(slot);
+        lists.certify(slot);
         Ok(())
     }
 
@@ -355,7 +370,9 @@ impl Enrolment {
 
     /// Slots that have a key, or came with a certificate, and were not shut out.
     pub fn count(&self) -> usize {
-        self.slots().len()
+        let lists = self.lists();
+        let shut_out = lists.revoked.iter().filter(|slot| lists.has_joined(**slot));
+        lists.keys.len() + lists.certified.len() - shut_out.count()
     }
 
     /// Which slots these are.
@@ -365,9 +382,14 @@ impl Enrolment {
         known.filter(|slot| !lists.revoked.contains(slot)).collect()
     }
 
-    /// Slots that were shut out.
+    /// How many slots were shut out.
     pub fn shut_out(&self) -> usize {
         self.lists().revoked.len()
+    }
+
+    /// Which slots these are, as far as the list could be read.
+    pub(crate) fn revoked(&self) -> BTreeSet<u32> {
+        self.lists().revoked.clone()
     }
 
     /// Makes a slot's invitation known, without a file.
@@ -461,7 +483,7 @@ impl Enrolment {
         let Some(folder) = &self.folder else {
             return Ok(());
         };
-        let written = append(folder, ENROLLED, line);
+        let written = append(folder, ENROLLED, std::slice::from_ref(line));
         lists.unwritten = written.err().map(|error| chain(&error));
         match lists.unwritten {
             None => Ok(()),
@@ -474,28 +496,27 @@ fn digest(token: &Token) -> String {
     hex(&Sha256::digest(token))
 }
 
-/// Writes an invitation down beside a server that may be running: its token, if it has one, and
-/// what it is good for.
+/// Writes invitations down beside a server that may be running: of each its slot and its token, if
+/// it has one, and what they are good for.
 ///
 /// **Errors**: [`FileError`].
 pub fn invite(
     folder: &Path,
-    slot: u32,
-    token: Option<&Token>,
+    invited: &[(u32, Option<Token>)],
     offer: Offer,
 ) -> Result<(), FileError> {
     let Offer { next, until, again } = offer;
-    append(
-        folder,
-        INVITATIONS,
-        &Invited {
-            slot,
-            token: token.map(digest),
+    let lines: Vec<Invited> = invited
+        .iter()
+        .map(|(slot, token)| Invited {
+            slot: *slot,
+            token: token.as_ref().map(digest),
             next,
             until,
             again,
-        },
-    )
+        })
+        .collect();
+    append(folder, INVITATIONS, &lines)
 }
 
 /// Slots that were invited, not shut out, and given no invitation that names this key as the
@@ -529,7 +550,7 @@ pub(crate) fn without_key(
 ///
 /// **Errors**: [`FileError`].
 pub fn revoke(folder: &Path, slot: u32) -> Result<(), FileError> {
-    append(folder, REVOKED, &Revoked { slot })
+    append(folder, REVOKED, &[Revoked { slot }])
 }
 
 /// Slots that are shut out, as far as the list can be read.
@@ -552,8 +573,14 @@ pub(crate) fn all_revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError
         .map(|line| line.slot)
         .collect())
 }
-/// Appends a line to a file and makes its content durable, but not its name.
-fn append_to(path: &Path, line: &impl Serialize) -> std::io::Result<()> {
+
+/// Appends lines to a file and makes its content durable, but not its name.
+fn append_to(path: &Path, lines: &[impl Serialize]) -> std::io::Result<()> {
+    let mut text = String::new();
+    for line in lines {
+        text += &serde_json::to_string(line)?;
+        text.push('\n');
+    }
     let mut file = OpenOptions::new()
         .append(true)
         .read(true)
@@ -563,25 +590,35 @@ fn append_to(path: &Path, line: &impl Serialize) -> std::io::Result<()> {
     // Of two who write at one time, neither takes the other's line for one that was cut off.
     // The lock ends with the file.
     file.lock()?;
-    let mut before = Vec::new();
-    file.read_to_end(&mut before)?;
-    // A line that was cut off must not swallow this one.
-    let whole = before
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    if whole < before.len() {
-        file.set_len(whole as u64)?;
+    let len = file.seek(SeekFrom::End(0))?;
+    // A line that was cut off must not swallow the first of these.
+    let whole = whole_lines(&file, len)?;
+    if whole < len {
+        file.set_len(whole)?;
     }
-    let mut text = serde_json::to_string(line)?;
-    text.push('\n');
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
 
-fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileError> {
+/// How much of a file of this length is whole lines: its end is read, whatever comes before.
+fn whole_lines(file: &File, len: u64) -> std::io::Result<u64> {
+    let mut block = [0; BLOCK as usize];
+    let mut end = len;
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        let block = &mut block[..(end - start) as usize];
+        file.read_exact_at(block, start)?;
+        if let Some(at) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+fn append(folder: &Path, name: &str, lines: &[impl Serialize]) -> Result<(), FileError> {
     let path = folder.join(name);
-    append_to(&path, line).map_err(io_at(&path))?;
+    append_to(&path, lines).map_err(io_at(&path))?;
     sync_folder(&path)
 }
 
@@ -596,10 +633,8 @@ fn lines<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<V>, EnrolmentE
 fn readable<V: for<'de> Deserialize<'de>>(
     path: &Path,
 ) -> Result<(Vec<V>, Option<EnrolmentError>), EnrolmentError> {
-    let text = match read_text(path, BYTES_MAX) {
-        Ok(text) => text,
-        Err(error) if error.is_missing() => return Ok((Vec::new(), None)),
-        Err(error) => return Err(error.into()),
+    let Some(text) = if_there(read_text(path, BYTES_MAX))? else {
+        return Ok((Vec::new(), None));
     };
     let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
     let mut found = Vec::new();

@@ -31,14 +31,15 @@ use sordino_core::federated::ServerState;
 use sordino_core::federated::exchange::after;
 use sordino_core::wire::{self, WireError};
 use sordino_host::files::{
-    FileError, create_folders_privately, read_bounded, read_text, remove_leftovers, write_privately,
+    FileError, create_folders_privately, if_there, read_bounded, read_text, remove_leftovers,
+    write_privately,
 };
 use sordino_host::ledger::Planned;
 use sordino_host::prior::PriorFile;
 use sordino_host::server::StoredServer;
 use sordino_host::signature::KeyError;
 
-use crate::identity::{IdentityError, lock_folder};
+use crate::identity::{IdentityError, io_at, lock_folder};
 use crate::keys::Keys;
 use crate::stored::{self, VersionError};
 use crate::terms::{Difference, TERMS_BYTES_MAX, Terms, TermsError};
@@ -248,11 +249,8 @@ fn locked(path: &Path) -> Result<File, FolderError> {
 ///
 /// **Errors**: [`FileError`] if it cannot be read.
 pub(crate) fn why_stopped(path: &Path) -> Result<Option<String>, FileError> {
-    match read_text(&path.join(STOPPED), 1 << 12) {
-        Ok(why) => Ok(Some(why.trim().to_owned())),
-        Err(error) if error.is_missing() => Ok(None),
-        Err(error) => Err(error),
-    }
+    let why = if_there(read_text(&path.join(STOPPED), 1 << 12))?;
+    Ok(why.map(|why| why.trim().to_owned()))
 }
 
 impl Folder {
@@ -394,21 +392,16 @@ impl Folder {
         let now = now
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
-        match read_text(&path, 1 << 10) {
-            Ok(text) => {
-                let seconds = text.trim().parse().map_err(|_| FolderError::Damaged {
-                    file: LAST,
-                    what: "admissible: seconds since 1970".to_owned(),
-                })?;
-                // A clock that was put back says nothing.
-                Ok(now.saturating_sub(Duration::from_secs(seconds)))
-            }
-            Err(error) if error.is_missing() => {
-                write_privately(&path, format!("{}\n", now.as_secs()).as_bytes())?;
-                Ok(Duration::ZERO)
-            }
-            Err(error) => Err(error.into()),
-        }
+        let Some(text) = if_there(read_text(&path, 1 << 10))? else {
+            write_privately(&path, format!("{}\n", now.as_secs()).as_bytes())?;
+            return Ok(Duration::ZERO);
+        };
+        let seconds = text.trim().parse().map_err(|_| FolderError::Damaged {
+            file: LAST,
+            what: "admissible: seconds since 1970".to_owned(),
+        })?;
+        // A clock that was put back says nothing.
+        Ok(now.saturating_sub(Duration::from_secs(seconds)))
     }
 
     /// Writes the file of the releases so far, signed with the server's key, unless it is there
@@ -446,13 +439,10 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`].
     pub fn found<K: DeserializeOwned>(&self) -> Result<Option<Found<K>>, FolderError> {
-        let bytes = match read_bounded(
-            &self.path.join(OPEN_ROUND),
-            FRAME_BYTES_MAX + STATE_BYTES_MAX,
-        ) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let path = self.path.join(OPEN_ROUND);
+        let bytes_max = FRAME_BYTES_MAX + STATE_BYTES_MAX;
+        let Some(bytes) = if_there(read_bounded(&path, bytes_max))? else {
+            return Ok(None);
         };
         let (bytes, _) = stored::content(ROUND, &bytes)?;
         let end = bytes
@@ -495,16 +485,24 @@ impl Folder {
         Ok(history)
     }
 
+    /// Whether a frame was announced, the first one at least.
+    ///
+    /// **Errors**: [`FolderError::File`].
+    pub(crate) fn has_frames(&self) -> Result<bool, FolderError> {
+        let first = self.frame_path(0);
+        Ok(first.try_exists().map_err(io_at(&first))?)
+    }
+
     /// All frames that were announced, in order.
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn frames(&self) -> Result<Vec<Bytes>, FolderError> {
         let mut frames = Vec::new();
         loop {
-            match read_bounded(&self.frame_path(frames.len() as u32), FRAME_BYTES_MAX) {
-                Ok(frame) => frames.push(frame.into()),
-                Err(error) if error.is_missing() => return Ok(frames),
-                Err(error) => return Err(error.into()),
+            let path = self.frame_path(frames.len() as u32);
+            match if_there(read_bounded(&path, FRAME_BYTES_MAX))? {
+                Some(frame) => frames.push(frame.into()),
+                None => return Ok(frames),
             }
         }
     }

@@ -13,6 +13,7 @@ use std::str::FromStr;
 use sordino_core::digest::Digest;
 
 use crate::shares::MaskKey;
+use crate::tunnel::host_and_port;
 use sordino_host::hex::{from_hex, hex};
 use sordino_host::signature::Fingerprint;
 
@@ -80,10 +81,7 @@ impl FromStr for Invitation {
         else {
             return Err(NoInvitation("HOST:PORT/RUN/SLOT is expected"));
         };
-        if !address
-            .rsplit_once(':')
-            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-        {
+        if host_and_port(address).is_none() {
             return Err(NoInvitation("the address is not HOST:PORT"));
         }
         let run = from_hex(run).ok_or(NoInvitation("the run is not 16 hexadecimal digits"))?;

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
 //! | [`shares`] | two servers in the place of one: what an agent sends, what both know |
+//! | `beside` | work that waits for the disk |
 //! | [`keys`] | a server's keys, and how they change |
 //! | [`authority`] | agents by certificates that a site's own authority signs |
 //! | [`stored`] | the version in every stored file |
@@ -67,6 +68,7 @@ pub mod admission;
 pub mod agent;
 mod asked;
 pub mod authority;
+mod beside;
 #[cfg(feature = "mqtt")]
 pub mod bridge;
 mod chaos;

@@ -22,7 +22,6 @@ use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::transcript::steps_max;
 use sordino_core::random::RunSeed;
-use sordino_core::wire;
 use sordino_engine::Options as Executing;
 use sordino_engine::federated::campaign::context::campaign_of;
 use sordino_engine::federated::context::{RunContext, ScenarioContext};
@@ -42,7 +41,7 @@ use self::place::{Agents, Place};
 use self::second::Second;
 use self::simulated::{Rehearsed, Simulated};
 use crate::agent::SLOT_BYTES;
-use crate::door::Offered;
+use crate::door::{OfferError, Offered, Offering};
 use crate::party::{Number, OwnParty, Party, dispatch};
 use crate::rounds::{QUEUE, Rounds};
 use crate::terms::{Terms, TermsError};
@@ -330,7 +329,7 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     };
     let mut agents = agents::all(&place, &party, &base.run, helper, options.deaths, first)?;
     let protocol = &terms.agreement.protocol;
-    let beside = (offers(&*party, protocol, offer), second);
+    let beside = (offers(&*party, offer)?, second);
     let mut network = Network::new(
         simulated.clone(),
         protocol,
@@ -383,18 +382,14 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
 /// fetches the file itself.
 fn offers<'p, T: Number, P: Party<T>>(
     party: &'p P,
-    protocol: &'p Protocol,
     offer: watch::Sender<Option<Offered>>,
-) -> Offer<'p, T> {
-    let mut released = Vec::new();
-    Box::new(move |frame, numbers| {
-        if matches!(protocol, Protocol::Campaign(_)) {
-            released.extend_from_slice(numbers.unwrap_or_default());
-            let (header, _) = wire::decode(frame, protocol.released_len() as u32)?;
-            offer.send_replace(Some(Offered::after(party, header, &released)?.0));
-        }
+) -> Result<Offer<'p>, OfferError> {
+    let mut offering = Offering::resumed(party, &[])?;
+    Ok(Box::new(move |frame| {
+        let (offered, _file) = offering.after(party, frame)?;
+        offer.send_replace(Some(offered));
         Ok(())
-    })
+    }))
 }
 
 async fn first_failure(agents: &mut Agents) -> RehearsalError {

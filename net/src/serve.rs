@@ -42,7 +42,7 @@ use tokio::time::Instant;
 
 use crate::admin;
 use crate::admission::{self, Inadmissible};
-use crate::door::{self, Counts, Door, Limits, Offered};
+use crate::door::{self, Counts, Door, Limits, Offered, Offering};
 use crate::enrolment::Enrolment;
 use crate::folder::{Folder, FolderError, Found, LEDGER, Open};
 use crate::keys;
@@ -55,7 +55,6 @@ use around::Around;
 use leader::Leader;
 
 pub use error::ServeError;
-pub(crate) use ledger::about;
 pub use ledger::may_begin;
 pub use serving::{Begin, Serving};
 
@@ -102,7 +101,7 @@ async fn serve_in<T: Number, P: Served<T>>(
     let (sender, requests) = mpsc::channel(crate::rounds::QUEUE);
     let counts = Arc::new(Counts::default());
     // What a server that begins again offers follows from its round, which is not found yet.
-    let nothing = folder.frames()?.is_empty().then(Offered::nothing_yet);
+    let nothing = (!folder.has_frames()?).then(Offered::nothing_yet);
     let (offer, offered) = watch::channel(nothing);
     let door = Door {
         deployment: agreement.deployment,
@@ -119,6 +118,12 @@ async fn serve_in<T: Number, P: Served<T>>(
     let mut rounds = Rounds::new(agreement, serving.pace, folder.keys.sealer(), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
     let party = P::new(&folder.terms).map_err(Inadmissible::from)?;
+    // The last frame is announced again.
+    let before = found
+        .as_ref()
+        .and_then(|found| found.frames.split_last())
+        .map_or(&[][..], |(_last, before)| before);
+    let offering = Offering::resumed(&*party, before)?;
     let (mut host, mut next) = host::<T, P>(
         folder,
         &serving,
@@ -178,7 +183,7 @@ async fn serve_in<T: Number, P: Served<T>>(
         &mut host,
         &mut rounds,
         leader.as_mut(),
-        next,
+        (offering, next),
     )
     .await;
     // The last word, whatever it is; a full disk is told of by what ended the server.
@@ -290,7 +295,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
     host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,
     mut leader: Option<&mut Leader>,
-    (first, mut attempt): (u32, u16),
+    (mut offering, (first, mut attempt)): (Offering<T>, (u32, u16)),
 ) -> Result<(), ServeError> {
     let Around {
         folder,
@@ -321,7 +326,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
         if let Some(answers) = answers.take() {
             progress::told_of_release(round, protocol, answers, &spent.read());
         }
-        let offered = around.offered(party, (round, &frame))?;
+        let offered = around.offered(party, &mut offering, &frame)?;
         // Said when all that takes its time is over: what is seen must be the delay, and no draw.
         let say_if_late = |announcing| {
             if round > first && Instant::now() > announcing {

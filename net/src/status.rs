@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,14 +16,14 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::exchange::Agreement;
 use sordino_experiment::text::{chain, significant_up};
-use sordino_host::files::{FileError, read_text, write_privately};
+use sordino_host::files::{FileError, if_there, read_text, write_privately};
 use sordino_host::ledger::{Contents, LedgerError};
 use thiserror::Error;
 use tokio::sync::watch;
 
-use crate::enrolment::{self, Enrolment};
-use crate::folder::{self, Folder, LEDGER};
-use crate::identity::is_locked;
+use crate::enrolment::{self, Enrolment, EnrolmentError};
+use crate::folder::{self, Folder, FolderError, LEDGER};
+use crate::identity::{io_at, is_locked};
 use crate::progress::{Books, RELATION, Spent, fetched_since, note, spoken};
 use crate::rounds::Status;
 
@@ -92,9 +93,24 @@ pub enum LookError {
     /// A file that cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A folder that cannot be read, or holds something else: nobody knows what it plans.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A list of those shut out that cannot be read whole: it may name anybody.
+    #[error(transparent)]
+    Enrolment(#[from] EnrolmentError),
     /// A ledger that is none.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+/// Whether there is a ledger with anything in it.
+fn is_begun(ledger: &Path) -> Result<bool, FileError> {
+    match ledger.metadata() {
+        Ok(found) => Ok(found.len() > 0),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(io_at(ledger)(error)),
+    }
 }
 
 fn seconds(at: SystemTime) -> u64 {
@@ -110,11 +126,8 @@ impl Standing {
         agreement: &Agreement,
         books: &Books,
         enrolment: &Enrolment,
-        folder: &Path,
     ) -> Self {
         let now = SystemTime::now();
-        // A list that cannot be read is told by the server's lines.
-        let revoked = enrolment::revoked(folder).unwrap_or_default();
         Standing {
             written_at: seconds(now),
             round: status.round,
@@ -126,7 +139,8 @@ impl Standing {
             was_over: status.was_over,
             awaits_helper: status.awaits_helper,
             joined: enrolment.slots(),
-            revoked,
+            // What the server goes by; a list that cannot be read is told by its lines.
+            revoked: enrolment.revoked(),
             epsilon_spent: books.epsilon,
             replace_epsilon_spent: books.replace_epsilon,
             epsilon_max: books.epsilon_max,
@@ -149,29 +163,33 @@ impl Standing {
     ///
     /// **Errors**: [`FileError`], or what is wrong with the file.
     pub fn read(folder: &Path) -> Result<Option<Self>, String> {
-        match read_text(&folder.join(FILE), BYTES_MAX) {
-            Ok(text) => serde_json::from_str(&text)
-                .map(Some)
-                .map_err(|error| format!("{FILE}: {error}")),
-            Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(error.to_string()),
-        }
+        let text = if_there(read_text(&folder.join(FILE), BYTES_MAX));
+        let Some(text) = text.map_err(|error| error.to_string())? else {
+            return Ok(None);
+        };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| format!("{FILE}: {error}"))
     }
 
     /// Looks whether a process has the folder that this was read from, which no clock tells, and
-    /// whether it stopped for good. Where none has it, the open round and what was charged are what
-    /// `round.bin` and the ledger say: a server that was killed may have made a release after it
-    /// wrote this.
+    /// whether it stopped for good. Where none has it, the open round, what was charged and who is
+    /// shut out are what `round.bin`, the ledger and the list say: a server that was killed may
+    /// have made a release after it wrote this.
     ///
-    /// **Errors**: [`FileError`], [`LedgerError`].
+    /// **Errors**: [`LookError`]; [`LookError::Folder`] where no process has the folder and it is
+    /// damaged.
     pub fn looked(mut self, folder: &Path) -> Result<Self, LookError> {
         let runs = is_locked(folder)?;
         self.stopped = folder::why_stopped(folder)?;
         let ledger = folder.join(LEDGER);
-        if !runs && ledger.metadata().is_ok_and(|found| found.len() > 0) {
+        if !runs {
+            self.revoked = enrolment::all_revoked(folder)?;
+            self.joined.retain(|slot| !self.revoked.contains(slot));
+        }
+        if !runs && is_begun(&ledger)? {
             // What `round.bin` plans is charged, whether its server came to the ledger or not.
-            let found = Folder::open(folder).ok();
-            let found = found.and_then(|folder| folder.found::<IgnoredAny>().ok().flatten());
+            let found = Folder::open(folder)?.found::<IgnoredAny>()?;
             if let Some(open) = found.as_ref().map(|found| found.open.round)
                 && open > self.round
             {
@@ -294,7 +312,6 @@ impl Watched {
             &self.agreement,
             &self.spent.read(),
             &self.enrolment,
-            &self.folder,
         )
     }
 
@@ -386,37 +403,36 @@ impl fmt::Display for Standing {
         } = self;
         let left = self.closes_at.saturating_sub(seconds(SystemTime::now()));
         let left = spoken(left.saturating_mul(1000));
-        match () {
-            () if self.stopped.is_some() => writeln!(
+        let is_gone = self.runs == Some(false);
+        let open = round.saturating_add(1);
+        if let Some(why) = &self.stopped {
+            let last = open.min(*rounds);
+            writeln!(f, "round     {last} of {rounds}: stopped for good: {why}")?;
+        } else if is_gone && self.is_waiting {
+            writeln!(f, "round     none is open")?;
+        } else if is_gone && round < rounds {
+            writeln!(
                 f,
-                "round     {} of {rounds}: stopped for good: {}",
-                round.saturating_add(1).min(*rounds),
-                self.stopped.as_deref().unwrap_or_default()
-            )?,
-            () if self.runs == Some(false) && self.is_waiting => {
-                writeln!(f, "round     none is open")?
-            }
-            () if self.runs == Some(false) && round < rounds => writeln!(
-                f,
-                "round     {} of {rounds}: {answered} of {agents} had answered; it begins again with a server",
-                round.saturating_add(1)
-            )?,
-            () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
-            () if round == rounds => writeln!(
+                "round     {open} of {rounds}: {answered} of {agents} had answered; it begins again with a server"
+            )?;
+        } else if self.is_waiting {
+            writeln!(f, "round     none is open: agents are waited for")?;
+        } else if round == rounds {
+            writeln!(
                 f,
                 "round     all {rounds} are over; {answered} of {agents} have fetched the last release {}",
                 fetched_since(self.was_over)
-            )?,
-            () if self.awaits_helper => writeln!(
+            )?;
+        } else if self.awaits_helper {
+            writeln!(
                 f,
-                "round     {} of {rounds}: {answered} of {agents} have answered, and it is closed; its helper's answer is awaited",
-                round.saturating_add(1)
-            )?,
-            () => writeln!(
+                "round     {open} of {rounds}: {answered} of {agents} have answered, and it is closed; its helper's answer is awaited"
+            )?;
+        } else {
+            writeln!(
                 f,
-                "round     {} of {rounds}: {answered} of {agents} have answered, closes in {left}",
-                round.saturating_add(1)
-            )?,
+                "round     {open} of {rounds}: {answered} of {agents} have answered, closes in {left}"
+            )?;
         }
         writeln!(
             f,

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
-use sordino_core::domain::{Candidates, DomainError};
+use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
-use sordino_core::federated::exchange::{Agreement, Announced, Protocol, candidates_digest};
-use sordino_core::federated::prior::{CampaignProtocol, PriorError};
+use sordino_core::federated::exchange::{Agreement, Announced, Protocol};
+use sordino_core::federated::prior::{CampaignProtocol, Config, PriorError};
 use sordino_core::federated::shares::Trust;
 use sordino_core::federated::{ConfigError, OwnDraw, PublicError};
 use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
@@ -21,7 +21,7 @@ use sordino_engine::federated::DriverError;
 use sordino_engine::federated::agreement::agreement;
 use sordino_engine::federated::context::prior_factor_within;
 use sordino_experiment::scenario::{Method, Scenario};
-use sordino_host::campaign::{Campaign, SiteError};
+use sordino_host::campaign::{Campaign, SiteError, points_digest};
 use sordino_host::prior::publish::Publication;
 
 use crate::authority::{self, Authority, AuthorityError};
@@ -194,26 +194,35 @@ struct Published<A, C> {
     candidates: C,
     landmarks: C,
 }
+
 /// Refuses more numbers than an agent should keep.
 fn few(numbers: usize) -> Result<(), TermsError> {
-    match numbers {
-        numbers if numbers > ROWS_MAX => Err(TermsError::Rows {
+    if numbers > ROWS_MAX {
+        return Err(TermsError::Rows {
             numbers,
             max: ROWS_MAX,
-        }),
-        _ => Ok(()),
+        });
     }
+    Ok(())
 }
 
 /// Refuses more work than an agent should do.
 fn little(work: f64) -> Result<(), TermsError> {
-    match work {
-        work if work > FACTOR_WORK_MAX => Err(TermsError::Work {
+    if work > FACTOR_WORK_MAX {
+        return Err(TermsError::Work {
             work,
             max: FACTOR_WORK_MAX,
-        }),
-        _ => Ok(()),
+        });
     }
+    Ok(())
+}
+
+/// The work of preparing one release: the designs of n observations each, in m features.
+fn release_work(config: &Config) -> f64 {
+    let m = config.features() as f64;
+    let n = config.design_len() as f64;
+    let designs = f64::from(config.parameters().designs);
+    designs * n * (2.5 * m * m + n * m) + 6.5 * m * m * m
 }
 
 impl Terms {
@@ -283,7 +292,7 @@ impl Terms {
         let candidates = campaign.coordinates().to_vec();
         let agreement = Agreement {
             protocol: Protocol::Campaign(campaign.protocol().clone()),
-            candidates: digest_of(&candidates, dim)?,
+            candidates: points_digest(&candidates, dim)?,
             dim: dim as u32,
             scalar: ScalarTag::F64,
             deployment,
@@ -345,7 +354,7 @@ impl Terms {
         }
         let campaign = parse(&self.publication, agreed)?;
         let dim = campaign.context().encoding().dim();
-        let candidates = digest_of(campaign.coordinates(), dim)?;
+        let candidates = points_digest(campaign.coordinates(), dim)?;
         let same = (self.agreement.dim as usize, self.agreement.candidates) == (dim, candidates);
         if same {
             Ok(campaign)
@@ -366,55 +375,49 @@ impl Terms {
     /// **Errors**: [`TermsError::Rows`], [`TermsError::Work`], [`TermsError::Prior`],
     /// [`TermsError::Vote`]; [`TermsError::Method`] for a method of somebody's own.
     pub fn bounded(&self) -> Result<(), TermsError> {
-        let prior = match &self.agreement.protocol {
+        let points = self.points();
+        match &self.agreement.protocol {
             Protocol::Draws(draws) => {
-                return few(self
-                    .points()
-                    .saturating_mul(draws.config.parameters().feature_count as usize));
+                let features = draws.config.parameters().feature_count as usize;
+                few(points.saturating_mul(features))
             }
-            Protocol::Prior(prior) => prior,
+            Protocol::Prior(prior) => {
+                prior.check()?;
+                let features = prior.config.features();
+                let inputs = prior.config.design_len();
+                let designs = prior.config.parameters().designs as usize;
+                let observations = inputs + prior.rounds as usize;
+                few(points.saturating_mul(features))?;
+                few(designs * inputs)?;
+                // A factor of n(n + 1)/2 numbers for each model at most, beside the posterior.
+                let factors = prior.models::<f64>().len() * observations * observations / 2;
+                few(factors + 8 * features * features)?;
+                little(release_work(&prior.config))
+            }
             Protocol::Vote(vote) => {
-                vote.check(self.points())?;
+                vote.check(points)?;
                 let columns = match vote.ballot.parameters().own_draw {
-                    OwnDraw::Joint => factor_max(self.points()).0,
+                    OwnDraw::Joint => factor_max(points).0,
                     OwnDraw::Features => vote.feature_count as usize,
                 };
-                few(self.points().saturating_mul(columns))?;
+                few(points.saturating_mul(columns))?;
                 // The winner is computed from a row for each candidate, a query from one for each
                 // observation.
                 let queries =
                     vote.ballot.parameters().initial_points as usize + vote.rounds as usize;
-                little(self.points().max(queries) as f64 * (columns as f64).powi(2))?;
+                little(points.max(queries) as f64 * (columns as f64).powi(2))?;
                 // Each query solves for all observations before it anew.
                 let all =
                     queries as f64 * queries as f64 * columns as f64 * queries.min(columns) as f64;
-                return little(all / QUERIES_WORK);
+                little(all / QUERIES_WORK)
             }
-            Protocol::Own(_) => return Err(TermsError::Method),
+            Protocol::Own(_) => Err(TermsError::Method),
             Protocol::Campaign(campaign) => {
                 campaign.check()?;
-                let m = campaign.config.features() as f64;
-                let n = campaign.config.design_len() as f64;
-                let designs = f64::from(campaign.config.parameters().designs);
-                few(self
-                    .points()
-                    .saturating_mul(self.points().max(campaign.config.features())))?;
-                return little(designs * n * (2.5 * m * m + n * m) + 6.5 * m * m * m);
+                few(points.saturating_mul(points.max(campaign.config.features())))?;
+                little(release_work(&campaign.config))
             }
-        };
-        prior.check()?;
-        let m = prior.config.features();
-        let n = prior.config.design_len();
-        let designs = prior.config.parameters().designs as usize;
-        let observations = n + prior.rounds as usize;
-        few(self.points().saturating_mul(m))?;
-        few(designs * n)?;
-        // A factor of n(n + 1)/2 numbers for each model at most, beside the posterior.
-        few(prior.models::<f64>().len() * observations * observations / 2 + 8 * m * m)?;
-        let m = m as f64;
-        let n = n as f64;
-        let work = designs as f64 * n * (2.5 * m * m + n * m) + 6.5 * m * m * m;
-        little(work)
+        }
     }
 
     /// What agents make their joint draws of; nothing where they draw by features, or not at all.
@@ -599,7 +602,8 @@ impl Terms {
             });
         }
         text::agreed(&terms.publication, &terms.agreement.protocol)?;
-        if digest_of(&terms.candidates, terms.agreement.dim as usize)? != terms.agreement.candidates
+        if points_digest(&terms.candidates, terms.agreement.dim as usize)?
+            != terms.agreement.candidates
         {
             return Err(TermsError::Candidates);
         }
@@ -613,7 +617,12 @@ impl Terms {
             Protocol::Prior(prior) => Some(prior.landmarks),
             Protocol::Campaign(campaign) => Some(campaign.landmarks),
         };
-        if agreed != Some(digest_of(&terms.landmarks, terms.agreement.dim as usize)?) {
+        if agreed
+            != Some(points_digest(
+                &terms.landmarks,
+                terms.agreement.dim as usize,
+            )?)
+        {
             return Err(TermsError::Landmarks);
         }
         Ok(terms)
@@ -627,11 +636,4 @@ fn factor_max(points: usize) -> (usize, usize, f64) {
     let by_work = (FACTOR_WORK_MAX / n as f64).sqrt() as usize;
     let columns = n.min(FACTOR_NUMBERS_MAX / n).min(by_work).max(1);
     (columns, n * columns, n as f64 * (columns as f64).powi(2))
-}
-
-fn digest_of(candidates: &[f64], dim: usize) -> Result<Digest, DomainError> {
-    Ok(candidates_digest(
-        &Candidates::list(candidates, dim)?,
-        &mut vec![0.0; dim],
-    ))
 }

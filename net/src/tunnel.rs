@@ -15,6 +15,13 @@ use tokio::net::TcpStream;
 /// The answer of a proxy is read up to this length.
 const HEAD_MAX: usize = 8192;
 
+/// Host and port of an address `HOST:PORT`; nothing if it is none.
+pub(crate) fn host_and_port(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    let port = port.parse().ok()?;
+    (!host.is_empty()).then_some((host, port))
+}
+
 /// The value of the first of two environment variables that is set.
 fn variable(names: [&str; 2]) -> String {
     names
@@ -64,10 +71,7 @@ fn proxy(https_proxy: &str, no_proxy: &str, address: &str) -> Result<Option<Stri
         .strip_prefix("http://")
         .unwrap_or(https_proxy)
         .trim_end_matches('/');
-    let is_place = place
-        .rsplit_once(':')
-        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-    if place.contains(['/', '@']) || !is_place {
+    if place.contains(['/', '@']) || host_and_port(place).is_none() {
         // It may hold a password.
         return Err(Error::other(
             "HTTPS_PROXY: http://HOST:PORT is expected, without a name and a password",
@@ -75,6 +79,7 @@ fn proxy(https_proxy: &str, no_proxy: &str, address: &str) -> Result<Option<Stri
     }
     Ok(Some(place.to_owned()))
 }
+
 /// What goes wrong at a proxy, by its name.
 fn refused(proxy: &str, what: &str) -> Error {
     Error::other(format!("the proxy {proxy}: {what}"))

@@ -116,7 +116,7 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "net/src/",
         floors: &[
-            &["identity", "shares", "tunnel"],
+            &["identity", "shares", "tunnel", "beside"],
             &["keys", "authority", "stored"],
             &["invitation", "terms"],
             &["party", "cost", "provision"],

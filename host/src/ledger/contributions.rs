@@ -49,7 +49,8 @@ use super::counter::{LEDGERS, digest, ledgers_of};
 use super::terms::{NAME_ADMISSIBLE, is_name};
 use super::{Contents, CounterPlace, LedgerError, looks};
 use crate::files::{
-    self, FileError, create_folders_privately, io_at, open_regular, read_bounded, write_privately,
+    self, FileError, create_folders_privately, if_there, io_at, open_regular, read_bounded,
+    write_privately,
 };
 use crate::text::significant_up;
 
@@ -521,10 +522,8 @@ impl Contributions {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Kept>, ContributionsError> {
-        let bytes = match read_bounded(path, BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let Some(bytes) = if_there(read_bounded(path, BYTES_MAX))? else {
+            return Ok(None);
         };
         let kept = serde_json::from_slice::<Kept>(&bytes)
             .ok()

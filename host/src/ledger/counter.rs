@@ -23,7 +23,8 @@ use super::line::{Entry, unseal};
 use super::log::Log;
 use super::place::lock;
 use crate::files::{
-    create_folders_privately, io_at, may_be_made, open_regular, read_bounded, write_privately,
+    create_folders_privately, if_there, io_at, may_be_made, open_regular, read_bounded,
+    write_privately,
 };
 
 /// Counters are read up to this length.
@@ -236,10 +237,9 @@ struct Kept {
 }
 
 fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
-    let bytes = match read_bounded(path, BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_missing() => return Ok(None),
-        Err(error) => return Err(LedgerError::counter(error)),
+    let found = if_there(read_bounded(path, BYTES_MAX)).map_err(LedgerError::counter)?;
+    let Some(bytes) = found else {
+        return Ok(None);
     };
     let kept = serde_json::from_slice::<Kept>(&bytes)
         .ok()

@@ -8,7 +8,7 @@ use sordino_core::federated::shares::{HelperKey, HelperRelease, Modulus, ShareEr
 use sordino_core::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
 use sordino_core::privacy::{Event, Ledger as _, NoiseSource};
 
-use super::collection::Question;
+use super::collection::{Collection, Question};
 use crate::entropy::NoEntropy;
 use crate::files::{FileError, write_privately};
 use crate::ledger::{Budgeted, Deferred, Ledger, LedgerError, Mark, Planned};
@@ -53,6 +53,18 @@ impl HelperPlan {
         self.mechanisms
             .get(epoch as usize)
             .map(|mechanism| Modulus::fitting(mechanism, self.agents))
+    }
+
+    /// Before the first share of an epoch; nothing beyond the last.
+    pub fn collection(&self, epoch: u32) -> Option<Collection> {
+        let modulus = self.modulus(epoch)?;
+        Some(Collection::new(
+            self.run,
+            epoch,
+            self.agents,
+            self.numbers,
+            modulus,
+        ))
     }
 
     /// What each answer costs.

@@ -2,8 +2,8 @@
 
 use sordino_host::ledger::contributions::Contributions;
 
-use super::beside::beside;
 use super::{AgentEnd, HostAgent};
+use crate::beside::beside;
 use crate::cost::Cost;
 use crate::party::{Number, Party};
 

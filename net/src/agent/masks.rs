@@ -15,7 +15,7 @@ use sordino_host::shares::open_key;
 use sordino_host::signature::KeyError;
 use zeroize::Zeroizing;
 
-use super::beside::beside;
+use crate::beside::beside;
 use crate::identity::io_at;
 
 /// The file of an agent's masks: the next attempt of each.

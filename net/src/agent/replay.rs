@@ -172,22 +172,20 @@ fn replay_in<T: Number, P: Served<T>>(
     let have = machine.exchange.have();
     let stored = known.exchange.have();
     let used = 2 * machine.standing().observations as usize;
-    match () {
-        () if machine.state != known.state => elsewhere(&file, "its state"),
-        () if machine.bits(used) != known.bits(used) => {
-            elsewhere(&file, "a value that was measured")
-        }
-        () if machine.given != known.given => {
-            elsewhere(&file, "the list of rounds that it gave an upload to")
-        }
-        () if (have.frames, have.chain) != (stored.frames, stored.chain) => {
-            elsewhere(&file, "its history")
-        }
-        () => Ok(Replayed {
+    if machine.state != known.state {
+        elsewhere(&file, "its state")
+    } else if machine.bits(used) != known.bits(used) {
+        elsewhere(&file, "a value that was measured")
+    } else if machine.given != known.given {
+        elsewhere(&file, "the list of rounds that it gave an upload to")
+    } else if (have.frames, have.chain) != (stored.frames, stored.chain) {
+        elsewhere(&file, "its history")
+    } else {
+        Ok(Replayed {
             lines: mark.lines,
             chain: have.chain,
             ..counts
-        }),
+        })
     }
 }
 

@@ -11,8 +11,8 @@ use sordino_core::random::RunSeed;
 use sordino_host::files::{read_bounded, write_privately};
 use sordino_host::prior::PriorFile;
 
-use super::beside::beside;
 use super::{AgentEnd, HostAgent};
+use crate::beside::beside;
 use crate::folder::{PRIOR, TERMS};
 use crate::journal::{Journal, Mark, Step};
 use crate::party::{Number, Party};

@@ -23,6 +23,7 @@
 pub(crate) mod segments;
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,19 +33,23 @@ use rumqttc::{
 };
 use sordino_core::federated::exchange::Millis;
 use sordino_host::entropy::{NoEntropy, deployment};
+use sordino_host::text::chain;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::progress::note;
 use segments::{DATA_MAX, Gone, Segments};
 
-/// The most connections of a far end at one time.
+/// The most connections of an end at one time.
 const CONNECTIONS_MAX: usize = 4096;
 /// Segments that wait for one connection; further ones are lost, and sent again.
 const WAITING_MAX: usize = 64;
 /// The pause between two attempts to reach the broker.
 const PAUSE: Duration = Duration::from_millis(300);
+/// What goes wrong again is told again after this long at the earliest.
+const TOLD_AGAIN: Duration = Duration::from_secs(60);
 /// Messages that wait for the broker.
 const REQUESTS_MAX: usize = 256;
 
@@ -82,11 +87,56 @@ impl Connections {
     }
 }
 
+/// What goes wrong on one way, told once until it is over.
+#[derive(Clone, Default)]
+struct Trouble(Arc<Mutex<Told>>);
+
+/// Whether it was told, and when the last time.
+#[derive(Default)]
+struct Told {
+    is_told: bool,
+    at: Option<Instant>,
+}
+
+impl Trouble {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this is to be told: a way that breaks again and again is told of once a minute.
+    fn is_new(&self) -> bool {
+        let mut told = self.told();
+        let is_due = told.at.is_none_or(|at| at.elapsed() >= TOLD_AGAIN);
+        if told.is_told || !is_due {
+            return false;
+        }
+        *told = Told {
+            is_told: true,
+            at: Some(Instant::now()),
+        };
+        true
+    }
+
+    /// Tells what is wrong with a way.
+    fn tell(&self, what: &str, error: &(dyn Error + 'static)) {
+        if self.is_new() {
+            note(&format!("{what}, tried again: {}", chain(error)));
+        }
+    }
+
+    /// The way is open.
+    fn is_over(&self) {
+        self.told().is_told = false;
+    }
+}
+
 /// One end's line to the broker.
 #[derive(Clone)]
 struct Line {
     client: AsyncClient,
     base: String,
+    /// Where the broker is, for messages.
+    address: String,
 }
 
 impl Line {
@@ -106,6 +156,7 @@ impl Line {
             Line {
                 client,
                 base: format!("sordino/{}", broker.name),
+                address: format!("{}:{}", broker.host, broker.port),
             },
             events,
         )
@@ -132,9 +183,11 @@ impl Line {
     ) {
         let filter = format!("{}/{way}/{of}", self.base);
         let prefix = format!("{}/{way}/", self.base);
+        let trouble = Trouble::default();
         loop {
             match events.poll().await {
                 Ok(Event::Incoming(Packet::ConnAck(_))) => {
+                    trouble.is_over();
                     // The queue has room right after connecting, or the next connection tries
                     // again.
                     drop(self.client.try_subscribe(filter.clone(), QoS::AtMostOnce));
@@ -149,7 +202,14 @@ impl Line {
                     }
                 }
                 Ok(_) => {}
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                // A refused login as well as a broker that is away.
+                Err(error) => {
+                    trouble.tell(
+                        &format!("waiting for the broker at {}", self.address),
+                        &error,
+                    );
+                    tokio::time::sleep(PAUSE).await;
+                }
             }
         }
     }
@@ -169,10 +229,19 @@ fn is_name(name: &str) -> bool {
         .is_some_and(|(end, connection)| is_id(end) && is_id(connection))
 }
 
-/// The agents' end: carries every connection that comes to this listener.
+/// The agents' end: carries every connection that comes to this listener, up to 4096 at one time.
 ///
 /// **Errors**: [`NoEntropy`]; else it never ends.
 pub async fn near(listener: TcpListener, broker: Broker) -> Result<(), NoEntropy> {
+    near_within(listener, broker, CONNECTIONS_MAX).await
+}
+
+/// The same with so many connections at most.
+async fn near_within(
+    listener: TcpListener,
+    broker: Broker,
+    connections_max: usize,
+) -> Result<(), NoEntropy> {
     let id = format!("{:016x}", deployment()?);
     let (line, events) = Line::open(&broker, &id);
     let connections = Connections::default();
@@ -187,11 +256,21 @@ pub async fn near(listener: TcpListener, broker: Broker) -> Result<(), NoEntropy
         heard.await;
     });
     let _reader = AbortOnDrop(reader);
+    let trouble = Trouble::default();
     loop {
-        let Ok((tcp, _)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
+        let tcp = match listener.accept().await {
+            Ok((tcp, _)) => tcp,
+            Err(error) => {
+                trouble.tell("waiting for agents", &error);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
         };
+        trouble.is_over();
+        if connections.all().len() >= connections_max {
+            // It is closed, and its agent tries again.
+            continue;
+        }
         let name = format!("{id}/{:016x}", deployment()?);
         let (sender, segments) = mpsc::channel(WAITING_MAX);
         connections.all().insert(name.clone(), sender);
@@ -212,6 +291,7 @@ pub async fn far(to: String, broker: Broker) -> Result<(), NoEntropy> {
     let (line, events) = Line::open(&broker, &format!("{:016x}", deployment()?));
     let connections = Connections::default();
     let writing = line.clone();
+    let trouble = Trouble::default();
     line.read(events, "up", "+/+", |name, segment| {
         if connections.hand(name, &segment) {
             return;
@@ -228,10 +308,17 @@ pub async fn far(to: String, broker: Broker) -> Result<(), NoEntropy> {
         let (sender, segments) = mpsc::channel(WAITING_MAX);
         drop(sender.try_send(segment));
         connections.all().insert(name.clone(), sender);
+        let trouble = trouble.clone();
         tokio::spawn(async move {
             match TcpStream::connect(&to).await {
-                Ok(tcp) => carry(tcp, segments, &line, "down", &name).await,
-                Err(_unreachable) => line.send("down", &name, Segments::reset()).await,
+                Ok(tcp) => {
+                    trouble.is_over();
+                    carry(tcp, segments, &line, "down", &name).await;
+                }
+                Err(error) => {
+                    trouble.tell(&format!("waiting for the server at {to}"), &error);
+                    line.send("down", &name, Segments::reset()).await;
+                }
             }
             connections.all().remove(&name);
         });
@@ -298,5 +385,59 @@ async fn carry(
                 Err(Gone) => return,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A listener for agents, and a broker that is not there.
+    async fn absent() -> (TcpListener, Broker) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let broker = Broker {
+            host: "127.0.0.1".to_owned(),
+            port: 1,
+            credentials: None,
+            name: "test".to_owned(),
+        };
+        (listener, broker)
+    }
+
+    /// The agents' end took as many connections as came.
+    #[tokio::test]
+    async fn the_agents_end_closes_what_is_beyond_its_bound() {
+        let (listener, broker) = absent().await;
+        let address = listener.local_addr().unwrap();
+        let near = tokio::spawn(near_within(listener, broker, 2));
+        let mut kept = Vec::new();
+        for _ in 0..2 {
+            kept.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut byte = [0];
+        let mut third = TcpStream::connect(address).await.unwrap();
+        assert_eq!(third.read(&mut byte).await.unwrap(), 0, "it is closed");
+        for first in &mut kept {
+            let waits = Duration::from_millis(100);
+            let read = tokio::time::timeout(waits, first.read(&mut byte)).await;
+            assert!(read.is_err(), "negative control: it stays");
+        }
+        near.abort();
+    }
+
+    /// A login that is refused again and again said nothing at all; a way that breaks after each
+    /// opening must not fill a log.
+    #[tokio::test(start_paused = true)]
+    async fn trouble_is_told_once_until_it_is_over() {
+        let trouble = Trouble::default();
+        assert!(trouble.is_new() && !trouble.is_new());
+        trouble.is_over();
+        assert!(!trouble.is_new(), "within the same minute");
+        tokio::time::advance(TOLD_AGAIN).await;
+        assert!(trouble.is_new() && !trouble.is_new());
+        tokio::time::advance(TOLD_AGAIN).await;
+        assert!(!trouble.is_new(), "the same trouble");
+        trouble.is_over();
+        assert!(trouble.is_new());
     }
 }

@@ -10,9 +10,9 @@ use sordino_host::ledger;
 use sordino_host::ledger::{Contents, Spent};
 
 use crate::admission;
+use crate::admission::ledger_of;
 use crate::folder::{Folder, LEDGER, TERMS};
 use crate::help::folder::HelpFolder;
-use crate::serve::about;
 use crate::terms::Terms;
 
 /// What a server's folder holds.
@@ -105,7 +105,7 @@ fn admissible(terms: &Terms) -> Result<(), CliError> {
 /// Refuses a ledger that was begun for something else than these terms.
 fn of_terms(contents: &Contents, terms: &Terms) -> Result<(), CliError> {
     let found = &contents.terms;
-    let expected = about(terms, &found.data).map_err(CliError::failure)?;
+    let expected = ledger_of(terms, &found.data).map_err(CliError::failure)?;
     if *found == expected {
         return Ok(());
     }

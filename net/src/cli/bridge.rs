@@ -6,6 +6,7 @@ use tokio::net::TcpListener;
 
 use super::common;
 use crate::bridge::{self, Broker};
+use crate::tunnel::host_and_port;
 
 /// The environment variable that holds the broker's password: everybody on a machine can see
 /// arguments.
@@ -31,11 +32,9 @@ impl Via {
         let Some(address) = &self.broker else {
             return Ok(None);
         };
-        let parts = address
-            .rsplit_once(':')
-            .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-        let (host, port) = parts
+        let (host, port) = host_and_port(address)
             .ok_or_else(|| CliError::input(format!("--broker {address}: HOST:PORT is expected")))?;
+        let host = host.to_owned();
         let name = self.bridge.clone();
         if name.is_empty()
             || !name

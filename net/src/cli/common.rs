@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use sordino_experiment::command_line::chosen::{one_method, scenario_text};
 use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::scenario::unused::keys_of;
 use sordino_experiment::scenario::{Method, Scenario};
 use sordino_experiment::text::chain;
 use time::OffsetDateTime;
@@ -36,7 +37,7 @@ pub fn tell_unused(scenario: &Scenario, method: Method, settings: &[String]) {
     // The keys of a method of the scenario's own are those of the scenario by now.
     let base = method.base().filter(|_| method.place().is_some());
     only.federation.methods = vec![base.unwrap_or(method.named())];
-    only.unused(settings)
+    only.unused(&keys_of(settings))
         .iter()
         .for_each(|unused| note(&format!("warning: {unused}.")));
 }

@@ -17,6 +17,7 @@ use crate::identity::Identity;
 use crate::join::WAIT_MAX;
 use crate::link::{Link, LinkError};
 use crate::progress::note;
+use crate::tunnel::host_and_port;
 
 /// The form of an address.
 const FORM: &str = "https://HOST:PORT/v1/RUN/prior.safetensors#KEY";
@@ -66,6 +67,9 @@ fn parsed(url: &str) -> Result<Address, String> {
     ) else {
         return Err(wrong(url));
     };
+    if host_and_port(host).is_none() {
+        return Err(wrong(url));
+    }
     let run = from_hex(run)
         .map(u64::from_be_bytes)
         .ok_or_else(|| wrong(url))?;
@@ -132,4 +136,23 @@ pub fn execute(arguments: &Fetch) -> Result<ExitCode, CliError> {
         file.digest()
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `https:///v1/…` was an address, and its server the empty name.
+    #[test]
+    fn an_address_without_host_or_port_is_refused() {
+        let key = "00".repeat(32).parse().unwrap();
+        for host in ["", ":8443", "wards", "wards:", "wards:http", "wards:65536"] {
+            let refused = parsed(&address(host, 7, &key)).err();
+            assert!(refused.is_some_and(|why| why.contains(FORM)), "{host}");
+        }
+        for host in ["wards:8443", "[::1]:8443"] {
+            let known = parsed(&address(host, 7, &key)).unwrap();
+            assert_eq!((known.host.as_str(), known.run), (host, 7));
+        }
+    }
 }

@@ -35,7 +35,7 @@ use crate::provision;
 use crate::shares::MaskKey;
 
 /// An invitation is read up to this length.
-const INVITATION_BYTES_MAX: u64 = 4096;
+pub(super) const INVITATION_BYTES_MAX: u64 = 4096;
 
 /// Arguments of `join`.
 #[derive(Clone, Debug, Args)]

@@ -79,7 +79,7 @@ enum Command {
     /// queries and uploads of an agent
     Replay(papers::Replay),
     /// Print what a federation promises, signed with the key of its server or helper
-    Promise(promise::Folder),
+    Promise(promise::Promise),
     /// Check the signature of what `promise` printed
     Verify(papers::Verify),
     /// Run a simulated federation over HTTPS on this machine; prints the digest of `sordino run`

@@ -16,7 +16,7 @@ use sordino_host::hex::hex;
 
 use super::audit;
 use crate::cost::Cost;
-use crate::folder;
+use crate::folder::Folder;
 use crate::help::folder::HelpFolder;
 use crate::identity::Identity;
 use crate::serve::leader::KnownHelper;
@@ -25,7 +25,7 @@ use crate::terms::Terms;
 
 /// Arguments of `promise`.
 #[derive(Clone, Debug, Args)]
-pub struct Folder {
+pub struct Promise {
     /// The server's folder, or its helper's
     folder: PathBuf,
 }
@@ -148,7 +148,7 @@ impl Signed {
                 role: Some(("helper", masks)),
             });
         }
-        let folder = folder::Folder::open(path).map_err(CliError::failure)?;
+        let folder = Folder::open(path).map_err(CliError::failure)?;
         audit::promised(&folder)?;
         let identity = Identity::read_file(&path.join("server.key")).map_err(CliError::failure)?;
         let role = match shares::trust(&folder.terms.agreement.protocol) {
@@ -189,7 +189,7 @@ impl Signed {
 }
 
 /// Prints what is promised to agents, and the server's signature of it.
-pub fn promise(arguments: &Folder) -> Result<(), CliError> {
+pub fn promise(arguments: &Promise) -> Result<(), CliError> {
     let signed = Signed::of(&arguments.folder)?;
     let agreement = &signed.terms.agreement;
     let cost = Cost::of(&agreement.protocol)

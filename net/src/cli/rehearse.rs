@@ -7,6 +7,7 @@ use clap::Args;
 use sordino_core::federated::shares::Trust;
 use sordino_experiment::command_line::Format;
 use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
 use sordino_experiment::scenario::set_once;
 
 use super::common;
@@ -63,15 +64,13 @@ pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
         common::scenario(&arguments.scenario, &settings, arguments.method.as_deref())?;
     common::tell_unused(&scenario, method, &arguments.settings);
     if let Some(folder) = &arguments.deaths {
-        std::fs::create_dir_all(folder).map_err(CliError::failure)?;
-        if std::fs::read_dir(folder)
-            .map_err(CliError::failure)?
-            .next()
-            .is_some()
-        {
+        let shown = folder.display();
+        let found = std::fs::create_dir_all(folder).and_then(|()| std::fs::read_dir(folder));
+        let mut found =
+            found.map_err(|error| CliError::failure(format!("--deaths {shown}: {error}")))?;
+        if found.next().is_some() {
             return Err(CliError::input(format!(
-                "--deaths {}: an empty folder is expected",
-                folder.display()
+                "--deaths {shown}: an empty folder is expected"
             )));
         }
     }
@@ -100,20 +99,16 @@ pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
     let seconds: f64 = round_times.iter().map(Duration::as_secs_f64).sum();
     let rate = f64::from(agents) * round_times.len() as f64 / seconds;
     match arguments.format {
-        Format::Json => println!(
-            "{}",
-            serde_json::json!({
+        Format::Json => {
+            let told = serde_json::json!({
                 "digest": digest.to_string(), "method": method.name(), "agents": agents, "rounds": rounds, "cuts": cuts,
                 "repeated": repeated, "deaths": deaths, "median_round_ms": median_ms, "client_rounds_per_second": rate,
-            })
-        ),
-        _ => {
-            println!(
-                "{agents} agents, {rounds} rounds over HTTPS, {cuts} connections cut, {deaths} deaths, {repeated} answers \
-                 repeated; {median_ms:.1} ms a round (median), {rate:.0} answers a second"
-            );
-            println!("digest {digest}");
+            });
+            print(&format!("{told}\n"))
         }
+        Format::Text => print(&format!(
+            "{agents} agents, {rounds} rounds over HTTPS, {cuts} connections cut, {deaths} deaths, {repeated} answers \
+             repeated; {median_ms:.1} ms a round (median), {rate:.0} answers a second\ndigest {digest}\n"
+        )),
     }
-    Ok(())
 }

@@ -1,7 +1,5 @@
 //! `sordino-net serve`, `invite`: what is done on the server's machine.
 
-use std::fs;
-use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,12 +14,13 @@ use sordino_experiment::progress::log::Log;
 use sordino_experiment::scenario::{Scenario, method, set_once};
 use sordino_experiment::text::significant;
 use sordino_host::entropy;
-use sordino_host::files::{create_folders_privately, read_text, write_privately};
+use sordino_host::files::{FileError, create_folders_privately, read_text, write_privately};
 use sordino_host::ledger::{CounterPlace, LedgerError};
 
 use super::campaign::{self, Campaign};
 use super::common;
 use super::fetch;
+use super::join::INVITATION_BYTES_MAX;
 use super::settings;
 use super::signals::{Ends, Signals};
 use crate::admin;
@@ -30,7 +29,6 @@ use crate::authority;
 use crate::enrolment::{self, Offer};
 use crate::folder::{Folder, LEDGER, PRIOR, is_ours};
 use crate::help::address::{HelperAddress, NoHelperAddress};
-use crate::identity::io_at;
 use crate::invitation::Invitation;
 use crate::progress::{done, note};
 use crate::serve::leader::KnownHelper;
@@ -514,6 +512,7 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
             keep_others(&out.join(format!("{slot}.txt")), agreement.deployment)?;
         }
     }
+    let mut tokens = Vec::new();
     for slot in invited.iter().copied() {
         let token = match folder.terms.authority {
             Some(_) => None,
@@ -523,7 +522,10 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
                 Some(token)
             }
         };
-        enrolment::invite(folder.path(), slot, token.as_ref(), offer).map_err(CliError::failure)?;
+        tokens.push((slot, token));
+    }
+    enrolment::invite(folder.path(), &tokens, offer).map_err(CliError::failure)?;
+    for (slot, token) in tokens {
         let address = address.clone();
         let deployment = agreement.deployment;
         let terms = folder.terms.digest();
@@ -569,12 +571,12 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
 /// Refuses to write over a file that is no invitation of this run: one of another federation may
 /// not have been used yet.
 fn keep_others(path: &Path, run: u64) -> Result<(), CliError> {
-    let text = match fs::read_to_string(path) {
+    let text = match read_text(path, INVITATION_BYTES_MAX) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            return Err(CliError::failure(io_at(path)(error)));
-        }
+        Err(error) if error.is_missing() => return Ok(()),
+        // It is something else, whatever it says.
+        Err(FileError::TooLong { .. } | FileError::NotText { .. }) => String::new(),
+        Err(error) => return Err(CliError::failure(error)),
     };
     let what = match text.trim().parse::<Invitation>() {
         Ok(invitation) if invitation.deployment == run => return Ok(()),

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use axum::body::Bytes;
+use sordino_core::federated::exchange::Protocol;
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_host::prior::PriorFile;
@@ -44,25 +45,52 @@ impl Offered {
             ..Offered::default()
         }
     }
+}
 
-    /// What is offered once the last frame, with this header, is announced, and `released` are the
-    /// sums of all releases so far: all but the file itself, which comes beside it if there is one.
+/// What follows from the releases of a campaign, frame by frame; nothing of other methods.
+pub(crate) struct Offering<T> {
+    /// The sums of all releases so far.
+    released: Vec<T>,
+}
+
+impl<T: Number> Offering<T> {
+    /// Once these frames, from the first one on, were announced.
+    ///
+    /// **Errors**: [`OfferError::Frame`].
+    pub(crate) fn resumed<P: Party<T>>(party: &P, frames: &[Bytes]) -> Result<Self, OfferError> {
+        let mut offering = Offering {
+            released: Vec::new(),
+        };
+        if is_offered(party) {
+            for frame in frames {
+                offering.absorb(party, frame)?;
+            }
+        }
+        Ok(offering)
+    }
+
+    /// What is offered once this frame, the next one, is announced as well: all but the file
+    /// itself, which comes beside it if there is one.
     ///
     /// **Errors**: [`OfferError`].
-    pub fn after<T: Number, P: Party<T>>(
+    pub(crate) fn after<P: Party<T>>(
+        &mut self,
         party: &P,
-        header: Header,
-        released: &[T],
-    ) -> Result<(Self, Option<PriorFile>), OfferError> {
+        frame: &[u8],
+    ) -> Result<(Offered, Option<PriorFile>), OfferError> {
         let mut offered = Offered::default();
-        let file = party.file(released)?;
+        if !is_offered(party) {
+            return Ok((offered, None));
+        }
+        let header = self.absorb(party, frame)?;
+        let file = party.file(&self.released)?;
         if let Some(file) = &file {
             offered.numbers = beside(header, Kind::Prior, &file.numbers())?;
         }
         // Where a budget skipped releases there are numbers of one that never comes.
         let is_open = header.round < party.agreement().protocol.epochs();
         if let Some(numbers) = if is_open {
-            party.opening(released)?
+            party.opening(&self.released)?
         } else {
             None
         } {
@@ -70,6 +98,22 @@ impl Offered {
         }
         Ok((offered, file))
     }
+
+    /// Takes in the sums of a frame, if it has some.
+    fn absorb<P: Party<T>>(&mut self, party: &P, frame: &[u8]) -> Result<Header, WireError> {
+        let (header, payload) = wire::decode(frame, party.agreement().frame_numbers_max())?;
+        if header.kind == Kind::Broadcast {
+            let mut sums = vec![T::ZERO; header.len as usize];
+            payload.read(&mut sums)?;
+            self.released.extend(sums);
+        }
+        Ok(header)
+    }
+}
+
+/// Whether anything follows from the releases of this method that anybody may fetch.
+fn is_offered<T: Number, P: Party<T>>(party: &P) -> bool {
+    matches!(party.agreement().protocol, Protocol::Campaign(_))
 }
 
 /// Numbers that follow from a frame with this header, as a frame of another kind: the same bytes

@@ -6,6 +6,11 @@ fn key(n: u8) -> Fingerprint {
     hex(&[n; 32]).parse().unwrap()
 }
 
+/// One invitation.
+fn invite(folder: &Path, slot: u32, token: Option<&Token>, offer: Offer) -> Result<(), FileError> {
+    super::invite(folder, &[(slot, token.copied())], offer)
+}
+
 /// One broken line among the invitations, and no revocation was read any more; an edit that kept a
 /// file's length was not seen.
 #[test]
@@ -263,6 +268,59 @@ fn lines_of_many_writers_are_all_there() {
         assert_eq!(slots, (0..8).collect::<Vec<_>>(), "{turn}");
     }
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Every line that was added read the whole list under its lock. Of these files nothing but the end
+/// can be read: what comes before is longer than any memory.
+#[test]
+fn a_line_is_added_to_a_list_of_any_length_whose_end_alone_is_read() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-long-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(REVOKED);
+    let long: u64 = 1 << 42;
+    let line = "{\"slot\":7}\n";
+    let torn = "x".repeat(3 * BLOCK as usize);
+    for cut_off in ["", "{\"slot\":1", &torn] {
+        drop(std::fs::remove_file(&path));
+        let file = File::create(&path).unwrap();
+        file.set_len(long).unwrap();
+        file.write_all_at(format!("\n{cut_off}").as_bytes(), long)
+            .unwrap();
+        revoke(&folder, 7).unwrap();
+        let len = path.metadata().unwrap().len();
+        assert_eq!(len, long + 1 + line.len() as u64, "{cut_off}");
+        let mut last = vec![0; line.len() + 1];
+        let file = File::open(&path).unwrap();
+        file.read_exact_at(&mut last, long).unwrap();
+        assert_eq!(last, format!("\n{line}").as_bytes());
+    }
+    // A file of one line that was cut off.
+    for cut_off in ["{", &torn] {
+        std::fs::write(&path, cut_off).unwrap();
+        revoke(&folder, 7).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), line);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Who has joined is counted as it is listed, whatever came first.
+#[test]
+fn joined_agents_are_counted_once() {
+    let enrolment = Enrolment::in_memory();
+    for slot in 0..4 {
+        enrolment.admit(slot, &[slot as u8; 16]);
+    }
+    let enrol = |slot: u32| enrolment.enrol(slot, &[slot as u8; 16], key(slot as u8));
+    // A key before a certificate, a certificate before a key, and one of each.
+    assert_eq!((enrol(0), enrolment.certified(0)), (Ok(()), Ok(())));
+    assert_eq!((enrolment.certified(1), enrol(1)), (Ok(()), Ok(())));
+    assert_eq!((enrol(2), enrolment.certified(3)), (Ok(()), Ok(())));
+    assert_eq!((enrolment.count(), enrolment.slots().len()), (4, 4));
+    // Slot 9 never came.
+    enrolment.lists().revoked = [1, 3, 9].into();
+    assert_eq!(enrolment.count(), 2);
+    assert_eq!(enrolment.slots(), BTreeSet::from([0, 2]));
 }
 
 /// With two servers a certificate brings the key of the masks, which stays and is nobody else's.

@@ -9,6 +9,7 @@ use sordino_host::hex::{from_hex, hex};
 use sordino_host::signature::Fingerprint;
 
 use crate::invitation::Token;
+use crate::tunnel::host_and_port;
 
 /// Where a helper is, which keys it may show, and the token that makes a server its leader, if one
 /// does: a secret until it has one.
@@ -51,10 +52,7 @@ impl FromStr for HelperAddress {
         let (address, token) = place
             .split_once('/')
             .ok_or(NoHelperAddress("it has no token"))?;
-        if !address
-            .rsplit_once(':')
-            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-        {
+        if host_and_port(address).is_none() {
             return Err(NoHelperAddress("the address is not HOST:PORT"));
         }
         let token = match token {

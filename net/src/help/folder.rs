@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use sordino_core::federated::shares::SecretKey;
 use sordino_host::entropy::{self, NoEntropy};
 use sordino_host::files::{
-    FileError, create_folders_privately, create_privately, read_bounded, read_text,
+    FileError, create_folders_privately, create_privately, if_there, read_bounded, read_text,
     remove_leftovers, write_privately,
 };
 use sordino_host::ledger::{Contents, LedgerError};
@@ -195,11 +195,8 @@ impl HelpFolder {
 
     /// The certificate of the authority that says who the leader is; nothing where a token does.
     fn certificate(&self) -> Result<Option<Vec<u8>>, HelpFolderError> {
-        match read_bounded(&self.path.join(AUTHORITY), CERTIFICATE_BYTES_MAX) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let path = self.path.join(AUTHORITY);
+        Ok(if_there(read_bounded(&path, CERTIFICATE_BYTES_MAX))?)
     }
 
     /// The authority that says who the leader is; nothing where a token does.
@@ -284,32 +281,26 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn renew_address(&self) -> Result<(), HelpFolderError> {
-        match read_text(&self.path.join(URL), 1 << 12) {
-            Ok(text) => {
-                let known: HelperAddress = text
-                    .parse()
-                    .map_err(|error| self.wrong(URL, format!("{error}")))?;
-                self.set_address(&known.address).map(drop)
-            }
-            Err(error) if error.is_missing() => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let Some(text) = if_there(read_text(&self.path.join(URL), 1 << 12))? else {
+            return Ok(());
+        };
+        let known: HelperAddress = text
+            .parse()
+            .map_err(|error| self.wrong(URL, format!("{error}")))?;
+        self.set_address(&known.address).map(drop)
     }
 
     /// The keys of this helper that its leader knows, as it said last; nothing before it said any.
     ///
     /// **Errors**: [`HelpFolderError::Wrong`].
     pub fn pins_of_leader(&self) -> Result<Option<Vec<Fingerprint>>, HelpFolderError> {
-        match read_text(&self.path.join(PINS), 1 << 10) {
-            Ok(text) => {
-                let pins = text
-                    .lines()
-                    .map(|pin| pin.parse().map_err(|why: &str| self.wrong(PINS, why)));
-                Ok(Some(pins.collect::<Result<_, _>>()?))
-            }
-            Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let Some(text) = if_there(read_text(&self.path.join(PINS), 1 << 10))? else {
+            return Ok(None);
+        };
+        let pins = text
+            .lines()
+            .map(|pin| pin.parse().map_err(|why: &str| self.wrong(PINS, why)));
+        pins.collect::<Result<_, _>>().map(Some)
     }
 
     /// Writes down which keys of this helper its leader knows.
@@ -324,15 +315,13 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn leader(&self) -> Result<Option<LedBy>, HelpFolderError> {
-        match read_text(&self.path.join("leader"), 1 << 10) {
-            Ok(text) => Ok(Some(
-                text.trim()
-                    .parse()
-                    .map_err(|why: &str| self.wrong("leader", why))?,
-            )),
-            Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let Some(text) = if_there(read_text(&self.path.join("leader"), 1 << 10))? else {
+            return Ok(None);
+        };
+        let leader = text.trim().parse();
+        leader
+            .map(Some)
+            .map_err(|why: &str| self.wrong("leader", why))
     }
 
     /// Writes down who the leader is.
@@ -346,11 +335,9 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError::Terms`].
     pub fn terms(&self) -> Result<Option<Terms>, HelpFolderError> {
-        match read_bounded(&self.path.join(TERMS), TERMS_BYTES_MAX) {
-            Ok(bytes) => Ok(Some(Terms::from_bytes(&bytes, None)?)),
-            Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let bytes = if_there(read_bounded(&self.path.join(TERMS), TERMS_BYTES_MAX))?;
+        let terms = bytes.map(|bytes| Terms::from_bytes(&bytes, None));
+        Ok(terms.transpose()?)
     }
 
     /// Keeps the terms.
@@ -367,12 +354,10 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError::Wrong`].
     pub fn agents(&self) -> Result<BTreeMap<u32, MaskKey>, HelpFolderError> {
-        match read_bounded(&self.agents_path(), AGENTS_BYTES_MAX) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|error| self.wrong("agents.json", error.to_string())),
-            Err(error) if error.is_missing() => Ok(BTreeMap::new()),
-            Err(error) => Err(error.into()),
-        }
+        let Some(bytes) = if_there(read_bounded(&self.agents_path(), AGENTS_BYTES_MAX))? else {
+            return Ok(BTreeMap::new());
+        };
+        serde_json::from_slice(&bytes).map_err(|error| self.wrong("agents.json", error.to_string()))
     }
 
     /// Where these keys are kept.
@@ -384,11 +369,8 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError::File`].
     pub fn answers(&self) -> Result<Option<Vec<u8>>, HelpFolderError> {
-        match read_bounded(&self.path.join(ANSWERS), ANSWERS_BYTES_MAX) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let path = self.path.join(ANSWERS);
+        Ok(if_there(read_bounded(&path, ANSWERS_BYTES_MAX))?)
     }
 
     /// How many answers it gave, and what its ledger holds for them: equal in a folder that is

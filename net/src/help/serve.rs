@@ -102,14 +102,8 @@ impl Office {
         let plan = plan(terms)?;
         let agreement = &terms.agreement;
         let agents = agreement.protocol.agents();
-        let charged = sordino_host::ledger::Terms {
-            data: format!("federation {:016x}, as its helper", agreement.deployment),
-            unit: "agent".into(),
-            records: Some(u64::from(agents)),
-            accounting: admission::cost(terms)?.accounting(),
-            epsilon_max: agreement.announced.epsilon_max,
-            delta: agreement.announced.delta,
-        };
+        let data = format!("federation {:016x}, as its helper", agreement.deployment);
+        let charged = admission::ledger_of(terms, &data)?;
         let next = plan.events().take(1).collect();
         let options = Options {
             counter: self.counter.clone(),

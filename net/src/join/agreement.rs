@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sordino_host::files::{FileError, read_bounded, write_privately};
+use sordino_host::files::{FileError, if_there, read_bounded, write_privately};
 
 use super::JoinError;
 
@@ -25,10 +25,8 @@ struct Agreed {
 /// **Errors**: [`JoinError::File`], [`JoinError::Damaged`].
 pub(super) fn releases(folder: &Path) -> Result<u32, JoinError> {
     let path = folder.join(FILE);
-    let bytes = match read_bounded(&path, BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_missing() => return Ok(0),
-        Err(error) => return Err(error.into()),
+    let Some(bytes) = if_there(read_bounded(&path, BYTES_MAX))? else {
+        return Ok(0);
     };
     serde_json::from_slice::<Agreed>(&bytes)
         .map(|agreed| agreed.releases)

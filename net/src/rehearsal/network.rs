@@ -35,9 +35,8 @@ use crate::shares::Shared;
 /// One step of the transcript, of all agents: leaves, and best values.
 type Slot = (Vec<Digest>, Vec<f64>);
 
-/// What is done with a frame and the numbers in it before it is announced.
-pub(super) type Offer<'r, T> =
-    Box<dyn FnMut(&[u8], Option<&[T]>) -> Result<(), OfferError> + Send + 'r>;
+/// What is done with a frame before it is announced.
+pub(super) type Offer<'r> = Box<dyn FnMut(&[u8]) -> Result<(), OfferError> + Send + 'r>;
 
 /// The one member of the collective.
 pub(super) struct Network<'r, T, M> {
@@ -45,8 +44,8 @@ pub(super) struct Network<'r, T, M> {
     protocol: &'r Protocol,
     rounds: &'r mut Rounds,
     deadline_ms: u64,
-    /// Makes public what follows from a frame and its numbers, before it is announced.
-    offer: Offer<'r, T>,
+    /// Makes public what follows from a frame, before it is announced.
+    offer: Offer<'r>,
     /// The helper, where there are two servers.
     second: Option<Second>,
     /// The shares of the last epoch.
@@ -65,7 +64,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         protocol: &'r Protocol,
         rounds: &'r mut Rounds,
         deadline_ms: u64,
-        (offer, second): (Offer<'r, T>, Option<Second>),
+        (offer, second): (Offer<'r>, Option<Second>),
     ) -> Self {
         let epoch = None;
         let asked = None;
@@ -151,7 +150,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
     async fn exchange(&mut self, epoch: u32, numbers: Option<&[T]>) -> Result<(), RehearsalError> {
         let count = self.protocol.agents() as usize;
         let (frame, chain) = self.rounds.frame(epoch, 0, numbers)?;
-        (self.offer)(&frame, numbers)?;
+        (self.offer)(&frame)?;
         let start = Instant::now();
         let slots = steps_max(self.protocol);
         let mut steps = vec![

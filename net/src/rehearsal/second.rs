@@ -71,9 +71,7 @@ pub(super) struct Second {
     /// The key of the helper's masks.
     pub(super) key: MaskKey,
     plan: HelperPlan,
-    run: Digest,
     agents: u32,
-    numbers: usize,
     enrolment: Arc<Enrolment>,
     /// The door, and what an answer is told to.
     _beside: JoinSet<()>,
@@ -94,7 +92,6 @@ impl Second {
             return Ok(None);
         };
         let agents = agreement.protocol.agents();
-        let numbers = agreement.protocol.upload_len();
         let sources = SimulatedSources::of_helper(base.run.seed);
         let helper = Helper::open(
             plan.clone(),
@@ -148,15 +145,12 @@ impl Second {
             .begun(Some(&TOKEN), &terms.to_bytes()?.into())
             .await
             .map_err(LineError::from)?;
-        let run = agreement.digest();
         let enrolment = place.enrolment.clone();
         Ok(Some(Second {
             line,
             key,
             plan,
-            run,
             agents,
-            numbers,
             enrolment,
             _beside: beside,
         }))
@@ -164,14 +158,7 @@ impl Second {
 
     /// Before the first share of an epoch; nothing where it has no release.
     pub(super) fn collection(&self, epoch: u32) -> Option<Collection> {
-        let modulus = self.plan.modulus(epoch)?;
-        Some(Collection::new(
-            self.run,
-            epoch,
-            self.agents,
-            self.numbers,
-            modulus,
-        ))
+        self.plan.collection(epoch)
     }
 
     /// What the helper answers to a question.

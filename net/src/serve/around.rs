@@ -5,15 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use sordino_core::digest::Digest;
-use sordino_core::wire::{self, Kind};
 use sordino_experiment::text::chain;
 use tokio::sync::watch;
 
 use super::error::ServeError;
 use super::serving::Serving;
-use crate::door::Offered;
+use crate::door::{Offered, Offering};
 use crate::enrolment::{self, Enrolment};
-use crate::folder::{Folder, FolderError};
+use crate::folder::Folder;
 use crate::party::{Number, Party};
 use crate::progress::{self, Spent};
 use crate::rounds::Rounds;
@@ -32,32 +31,18 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// What anybody may fetch once `frame`, that of this round and the last one, is announced: the
-    /// file of the releases so far, which is written into the folder, signed with the server's key,
-    /// and what the next release is made with. Both are functions of what was announced.
+    /// What anybody may fetch once `frame`, that of the next round, is announced: the file of the
+    /// releases so far, which is written into the folder, signed with the server's key, and what
+    /// the next release is made with. Both are functions of what was announced.
     pub(super) fn offered<T: Number, P: Party<T>>(
         &self,
         party: &P,
-        (round, frame): (u32, &[u8]),
+        offering: &mut Offering<T>,
+        frame: &[u8],
     ) -> Result<Offered, ServeError> {
-        let folder = self.folder;
-        let mut released = Vec::new();
-        for (round, frame) in (0..).zip(folder.frames()?) {
-            let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
-            let (header, payload) = decoded.map_err(|error| FolderError::Frame { round, error })?;
-            if header.kind == Kind::Broadcast {
-                let mut sums = vec![T::ZERO; header.len as usize];
-                payload
-                    .read(&mut sums)
-                    .map_err(|error| FolderError::Frame { round, error })?;
-                released.extend(sums);
-            }
-        }
-        let decoded = wire::decode(frame, folder.terms.agreement.frame_numbers_max());
-        let (header, _) = decoded.map_err(|error| FolderError::Frame { round, error })?;
-        let (mut offered, file) = Offered::after(party, header, &released)?;
+        let (mut offered, file) = offering.after(party, frame)?;
         if let Some(file) = file {
-            offered.file = folder.publish(file)?;
+            offered.file = self.folder.publish(file)?;
         }
         Ok(offered)
     }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::shares::{Opened, ShareError, Trust};
 use sordino_core::privacy::mechanism::gaussian::GaussianError;
-use sordino_host::files::{FileError, read_bounded, write_privately};
+use sordino_host::files::{FileError, if_there, read_bounded, write_privately};
 use sordino_host::shares::{Asked, Collection, HelperPlan};
 use sordino_host::signature::Fingerprint;
 
@@ -151,17 +151,14 @@ impl KnownHelper {
 }
 
 fn read<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<V>, LeaderError> {
-    match read_bounded(path, BYTES_MAX) {
-        Ok(bytes) => {
-            let value = serde_json::from_slice(&bytes);
-            value.map(Some).map_err(|error| LeaderError::Format {
-                path: path.to_owned(),
-                error,
-            })
-        }
-        Err(error) if error.is_missing() => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    let Some(bytes) = if_there(read_bounded(path, BYTES_MAX))? else {
+        return Ok(None);
+    };
+    let value = serde_json::from_slice(&bytes);
+    value.map(Some).map_err(|error| LeaderError::Format {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 fn write(path: &Path, value: &impl Serialize) -> Result<(), LeaderError> {
@@ -202,7 +199,6 @@ fn identity(folder: &Folder, serving: &Serving) -> Result<Identity, LeaderError>
 pub struct Leader {
     plan: HelperPlan,
     line: Line,
-    agents: u32,
     numbers: usize,
     run: sordino_core::digest::Digest,
     folder: PathBuf,
@@ -280,14 +276,12 @@ impl Leader {
         };
         write(&path, &known)?;
         let asked = read(&folder.path().join(ASKED))?;
-        let agents = agreement.protocol.agents();
         let numbers = agreement.protocol.upload_len();
         let run = agreement.digest();
         let folder = folder.path().to_owned();
         Ok(Some(Leader {
             plan,
             line,
-            agents,
             numbers,
             run,
             folder,
@@ -316,14 +310,7 @@ impl Leader {
     ///
     /// **Errors**: [`LeaderError::Epoch`].
     pub(super) fn collection(&self, round: u32) -> Result<Collection, LeaderError> {
-        let modulus = self.plan.modulus(round).ok_or(LeaderError::Epoch(round))?;
-        Ok(Collection::new(
-            self.run,
-            round,
-            self.agents,
-            self.numbers,
-            modulus,
-        ))
+        self.plan.collection(round).ok_or(LeaderError::Epoch(round))
     }
 
     /// No further shares: stores the question before anybody is asked.

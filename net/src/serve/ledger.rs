@@ -5,34 +5,18 @@ use std::path::Path;
 use sordino_host::ledger::{CounterPlace, Ledger, Options};
 
 use super::error::ServeError;
-use crate::admission::{self, Inadmissible};
+use crate::admission;
 use crate::terms::Terms;
 
-/// What the ledger of these terms is for; `data` is the name of the data set.
+/// What the ledger of these terms is for, and how it is opened; `data` is the name of the data set.
 ///
-/// **Errors**: [`Inadmissible`] for releases that have no cost.
-pub(crate) fn about(
-    terms: &Terms,
-    data: &str,
-) -> Result<sordino_host::ledger::Terms, Inadmissible> {
-    let agreement = &terms.agreement;
-    Ok(sordino_host::ledger::Terms {
-        data: data.to_owned(),
-        unit: "agent".into(),
-        records: Some(u64::from(agreement.protocol.agents())),
-        accounting: admission::cost(terms)?.accounting(),
-        epsilon_max: agreement.announced.epsilon_max,
-        delta: agreement.announced.delta,
-    })
-}
-
-/// The same, and how it is opened.
+/// **Errors**: as [`admission::ledger_of`].
 pub(super) fn of(
     terms: &Terms,
     data: &str,
     counter: &CounterPlace,
 ) -> Result<(sordino_host::ledger::Terms, Options), ServeError> {
-    let about = about(terms, data)?;
+    let about = admission::ledger_of(terms, data)?;
     let options = Options {
         counter: counter.clone(),
         another: false,

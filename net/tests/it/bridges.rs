@@ -5,7 +5,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::brokers::Mosquitto;
-use super::util::{Federation, PATIENCE, Process, bounded, free_port, program, runtime, take_part};
+use super::util::{
+    Federation, PATIENCE, Place, Process, bounded, free_port, program, runtime, take_part,
+};
 
 /// One end of a bridge, as `sordino-net bridge` runs it.
 fn end(mosquitto: &Mosquitto, side: &str, address: &str) -> Process {
@@ -102,5 +104,38 @@ fn a_federation_over_two_ends_and_a_broker_between_them() {
             "{said}"
         );
         assert!(!of_server.is_over() && !of_agents.is_over());
+    });
+}
+
+/// A login that was refused, a wrong host and a wrong port were all the same silence.
+#[test]
+fn a_broker_that_is_not_there_is_told_once() {
+    bounded(|| {
+        let place = Place::new("no-broker");
+        let log = place.0.join("log");
+        let broker = format!("127.0.0.1:{}", free_port());
+        let mut command = program(&["bridge", "--broker", &broker, "--to", "127.0.0.1:1"]);
+        command
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log).unwrap());
+        let mut end = Process::start(command);
+        let heard = || std::fs::read_to_string(&log).unwrap();
+        let start = Instant::now();
+        while heard().is_empty() {
+            assert!(start.elapsed() < PATIENCE, "nothing is told");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Three more attempts.
+        std::thread::sleep(Duration::from_secs(1));
+        let said = heard();
+        assert!(
+            said.contains(&format!(
+                "waiting for the broker at {broker}, tried again: "
+            )),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(!end.is_over());
+        end.kill();
     });
 }

@@ -297,6 +297,7 @@ fn invitations_of_another_federation_are_not_written_over() {
         for (found, what) in [
             (&other[..], "an invitation of another federation"),
             ("notes", "no invitation"),
+            (&"notes".repeat(1000), "no invitation"),
         ] {
             fs::write(&last, found).unwrap();
             let refused = again();
@@ -315,6 +316,39 @@ fn invitations_of_another_federation_are_not_written_over() {
         assert!(again().status.success());
         assert_ne!(fs::read_to_string(&ours).unwrap(), first);
     });
+}
+
+/// Where nobody can say what the round plans, nobody says what is spent.
+fn of_a_damaged_round_nothing_is_told(federation: &Federation) {
+    let round = federation.place.server().join("round.bin");
+    let whole = std::fs::read(&round).unwrap();
+    std::fs::write(&round, &whole[..whole.len() / 2]).unwrap();
+    let status = federation.command("status");
+    let told = String::from_utf8(status.stderr).unwrap();
+    assert!(!status.status.success() && status.stdout.is_empty());
+    assert!(
+        told.contains("round.bin: ") || told.contains("frame of round 2"),
+        "{told}"
+    );
+    std::fs::write(&round, whole).unwrap();
+}
+
+/// Nor who takes part, where the list of those shut out may name anybody.
+fn nor_of_a_damaged_list(federation: &Federation) {
+    let list = federation.place.server().join("revoked.jsonl");
+    std::fs::write(&list, "{\"slot\":5}\n").unwrap();
+    let status = federation.command("status");
+    let told = String::from_utf8(status.stdout).unwrap();
+    assert!(
+        told.contains("shut out  5\n") && told.contains("joined    5 of 6: 0 to 4\n"),
+        "{told}"
+    );
+    std::fs::write(&list, "{\"sl\n").unwrap();
+    let status = federation.command("status");
+    let told = String::from_utf8(status.stderr).unwrap();
+    assert!(!status.status.success() && status.stdout.is_empty());
+    assert!(told.contains("revoked.jsonl: line 1: "), "{told}");
+    std::fs::remove_file(&list).unwrap();
 }
 
 #[test]
@@ -424,7 +458,9 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
             told.contains("ε = 20.0 of 20 at δ = 0.00001, in 2 releases"),
             "{told}"
         );
+        of_a_damaged_round_nothing_is_told(&federation);
         std::fs::write(&ledger, charges).unwrap();
+        nor_of_a_damaged_list(&federation);
         std::fs::write(&standing, text).unwrap();
         let said = federation.heard();
         assert!(

@@ -1,6 +1,7 @@
 //! Rehearsals of a campaign: sites over HTTPS are the simulator's, and no real site takes part in
 //! one.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use sordino_core::federated::exchange::Announced;
@@ -13,7 +14,7 @@ use sordino_net::rehearsal::{Options, rehearse};
 use sordino_net::terms::{Terms, TermsError};
 
 use super::rehearsals::{rehearsed, scenario, simulated};
-use super::util::{Place, bounded, runtime, said};
+use super::util::{Place, bounded, program, runtime, said};
 
 const SET: [&str; 6] = [
     "federation.methods=[\"campaign\"]",
@@ -239,6 +240,26 @@ fn a_setting_that_does_nothing_is_told_where_a_method_is_rehearsed_or_served() {
         .0,
         0
     );
+    // A reader that has gone: the rehearsal was over, and panicked.
+    let mut gone = program(&[&rehearse[..], &["privacy.noise_multiplier=2"]].concat());
+    let mut gone = gone
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(gone.stdout.take());
+    let ended = gone.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert!(
+        ended.status.success() && !error.contains("panicked"),
+        "{error}"
+    );
+    // A folder that cannot be made is named.
+    let taken = place.0.join("taken");
+    std::fs::write(&taken, "").unwrap();
+    let taken = taken.display().to_string();
+    let (_, error, _) = told(&["rehearse", "firmware", "--deaths", &taken], 1);
+    assert!(error.contains(&format!("--deaths {taken}: ")), "{error}");
     // Served at another δ than the scenario's, which is not the user's doing; refused afterwards,
     // because no budget is said.
     let serve = [

@@ -45,6 +45,7 @@ mod starter;
 mod tell;
 pub(crate) mod trust;
 pub mod unused;
+mod used;
 
 pub use design::DesignConfig;
 pub use faults::FaultConfig;

@@ -201,10 +201,7 @@ fn releases(_: &OutputScenario, method: OutputMethod) -> bool {
 
 /// Who searches by the prior.
 fn searches(_: &OutputScenario, method: OutputMethod) -> bool {
-    matches!(
-        method,
-        OutputMethod::GpUcb | OutputMethod::PriorConditional
-    )
+    matches!(method, OutputMethod::GpUcb | OutputMethod::PriorConditional)
 }
 
 /// The same, or everybody where scores are drawn of the prior; the best candidate loses nothing,

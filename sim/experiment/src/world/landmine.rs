@@ -184,7 +184,7 @@ mod tests {
             "x.csv: task 28 has only one label among its test rows; both are needed"
         );
         assert!(
-            read(Path::new("/nowhere/x.csv"))
+            read(Path::new("/nowhere/x.csv"), None)
                 .unwrap_err()
                 .to_string()
                 .contains("cannot be read")

@@ -140,7 +140,7 @@ pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Take
     Ok(taken)
 }
 
-/// The digest of files that a paper names; `None` where they cannot be read, or the scenario cannot.
+/// The digest of files that a paper names; `None` where they or the scenario cannot be read.
 fn of_files(text: &str, settings: &[String], data: &Path) -> Option<Digest> {
     if let Ok(scenario) = LocalScenario::parse("", text, settings) {
         return local::digest(&scenario.objective, data).ok();
