@@ -65,7 +65,12 @@ fn key(kind: &str, name: &str) -> String {
 
 /// Opens a session: a router that listens, or a client that connects.
 fn open(endpoint: &str, head: bool) -> Result<zenoh::Session, LinkError> {
-    if !endpoint.starts_with("tcp/") || endpoint.contains(['"', '\\', ',']) {
+    let place = endpoint
+        .strip_prefix("tcp/")
+        .and_then(|place| place.rsplit_once(':'));
+    let has_port =
+        place.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if !has_port || endpoint.contains(['"', '\\', ',']) {
         return Err(refused(endpoint, "no TCP endpoint"));
     }
     let mut config = zenoh::Config::default();

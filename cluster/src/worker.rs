@@ -64,7 +64,8 @@ impl Worker {
         loop {
             let link = match WorkerLink::connect(&self.connect) {
                 Ok(link) => link,
-                Err(LinkError::Unreached(why)) => {
+                // Nobody is there, or is there no more.
+                Err(LinkError::Unreached(why) | LinkError::Gone(why)) => {
                     if !told {
                         log::note(&format!("waiting for the head at {}: {why}", self.connect));
                     }

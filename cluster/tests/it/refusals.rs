@@ -38,6 +38,9 @@ fn refused(test: &str, arguments: &[&str]) -> (Option<i32>, String) {
 fn what_cannot_travel_is_refused_by_name() {
     let endpoint = endpoint();
     let listen = ["--listen", &endpoint];
+    let trace = scratch("refusals-trace").join("away.csv");
+    std::fs::write(&trace, "agent,from,to\n").unwrap();
+    let traced = format!("faults.trace=\"{}\"", trace.display());
     for (arguments, words) in [
         (&["ldp-se"][..], &["trust model `local`", "--part"][..]),
         (
@@ -46,7 +49,7 @@ fn what_cannot_travel_is_refused_by_name() {
         ),
         (&["default", "--threads", "2"], &["--threads", "workers"]),
         (
-            &["default", "--set", "faults.trace=\"away.csv\""],
+            &["default", "--set", &traced],
             &["away.csv", "faults.trace", "admissible"],
         ),
         (&["default", "--workers", "0"], &["--workers"]),
@@ -80,7 +83,11 @@ fn endpoints_are_tcp() {
 /// A worker waits for a head that is not there, and not for one that cannot be.
 #[test]
 fn a_worker_does_not_wait_for_what_is_no_endpoint() {
-    for connect in ["127.0.0.1:7447", "tcp/127.0.0.1:7447,tcp/0.0.0.0:1"] {
+    for connect in [
+        "127.0.0.1:7447",
+        "tcp/head",
+        "tcp/127.0.0.1:7447,tcp/0.0.0.0:1",
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sordino-cluster"));
         let output = command.args(["worker", "--connect", connect]).output();
         let output = output.unwrap();

@@ -336,12 +336,11 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
 /// The key in which a scenario would say of which file it was made, if it reads one and does not.
 fn undigested(scenario: &toml::Table) -> Option<&'static str> {
     let keys = keys(scenario);
-    let is = |key: &str, text: &str| value(&keys, key) == format!("\"{text}\"");
-    let reads = ["csv", "landmine", "light-sensor", "stocks"];
-    let one_of = reads.iter().any(|kind| is("objective.kind", kind));
-    let wanted = if is("objective.design", "list") {
+    let kind = value(&keys, "objective.kind");
+    let reads = ["\"csv\"", "\"landmine\"", "\"light-sensor\"", "\"stocks\""];
+    let wanted = if value(&keys, "objective.design") == "\"list\"" {
         "objective.list_digest"
-    } else if one_of {
+    } else if reads.contains(&&*kind) {
         "objective.digest"
     } else {
         return None;

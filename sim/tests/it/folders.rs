@@ -80,8 +80,9 @@ fn a_folder_of_another_scenario_is_refused_with_the_difference() {
             std::fs::write(&path, &before[..before.len() / 2]).unwrap();
             let message = refused(&folder, 2, &resumed);
             assert!(
-                message.contains(&format!("{name}: was complete and is not any more"))
-                    && message.contains(file),
+                message.contains(&format!(
+                    "{name}: is sealed as complete and cannot be read as that"
+                )) && message.contains(file),
                 "{message}"
             );
             std::fs::write(&path, before).unwrap();

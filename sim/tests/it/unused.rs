@@ -356,7 +356,18 @@ fn in_every_trust_model_a_setting_is_told_of_exactly_where_it_changes_nothing() 
         changed: &["learning.accuracy=0.9"],
         ..OTHERS[0]
     };
-    for other in OTHERS.iter().chain([&theorem]) {
+    // Where the noise of noisy rows follows from that of the values.
+    let branin = Other {
+        name: "outsourced-branin",
+        small: &[
+            "runs=1",
+            "objective.points_per_axis=12",
+            "modeler.rounds=20",
+        ],
+        changed: &["modeler.noise_variance=0.9", "modeler.signal_variance=30"],
+        ..OTHERS[2]
+    };
+    for other in OTHERS.iter().chain([&theorem, &branin]) {
         for method in other.methods.1 {
             let (before, _) = other.came_to(method, &[]);
             for changed in other.changed {
@@ -521,7 +532,8 @@ fn told_of(folder: &Path, arguments: &[&str]) -> Vec<String> {
 }
 
 /// A key that counts beside another one only, in every trust model, on the command line and in a
-/// file; what a file repeats, and what it says for methods that are left out for once, is no setting.
+/// file; what a file repeats, and what it says for methods that are left out for once, is no
+/// setting.
 #[test]
 fn what_a_file_says_in_vain_is_told_too() {
     let folder = scratch("unused-file");

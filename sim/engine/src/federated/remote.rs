@@ -73,7 +73,7 @@ pub fn may_travel(scenario: &Scenario) -> Result<(), RemoteError> {
     if let Some(trace) = &scenario.faults.trace {
         return Err(RemoteError::stays(
             format!("the trace `{}` in faults.trace", trace.display()),
-            "it is a file of one machine, of which the scenario keeps no digest",
+            "it is a file of one machine",
             "the other keys of [faults]",
         ));
     }

@@ -201,7 +201,7 @@ fn files(objective: &LocalObjective, data: &Path) -> Result<Vec<Read>, ModelErro
     read.collect()
 }
 
-/// SHA-256 of what an objective reads, its files one after the other.
+/// SHA-256 of the file that an objective reads; of two, of their digests one after the other.
 ///
 /// **Errors**: a file that cannot be read.
 pub fn digest(objective: &LocalObjective, data: &Path) -> Result<Digest, ModelError> {
@@ -209,8 +209,16 @@ pub fn digest(objective: &LocalObjective, data: &Path) -> Result<Digest, ModelEr
 }
 
 fn digest_of_all(files: &[Read]) -> Digest {
-    let all: Vec<u8> = files.iter().flat_map(|file| file.bytes.clone()).collect();
-    digest_of(&all)
+    let digests: Vec<Digest> = files.iter().map(|file| digest_of(&file.bytes)).collect();
+    match &digests[..] {
+        [only] => *only,
+        several => digest_of(
+            &several
+                .iter()
+                .flat_map(|digest| digest.0)
+                .collect::<Vec<u8>>(),
+        ),
+    }
 }
 
 /// The files that the scenario was made for.

@@ -50,8 +50,8 @@ kinds! {
 keys! {
     /// Objectives that the data decide.
     pub struct ReadingsConfig {
-        /// SHA-256 of the file, or of both one after the other, filled in from `--data`: a run
-        /// folder says what it was made from.
+        /// SHA-256 of the file, or of the digests of both one after the other, filled in from
+        /// `--data`: a run folder says what it was made from.
         digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }

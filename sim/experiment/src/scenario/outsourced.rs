@@ -190,7 +190,7 @@ keys! {
             in number(1e-9, 1e9);
         /// The same on noisy rows, where it must cover what their noise does to y.
         private_noise_variance: f64 [like "the larger of `noise_variance` and a tenth of `signal_variance`"
-            noise_variance.max(0.1 * signal_variance)] in number(1e-9, 1e9);
+            private_noise(noise_variance, signal_variance)] in number(1e-9, 1e9);
         /// Constant mean of y (of its logarithm; before the sign of `minimize`).
         prior_mean: f64 [is 0.0] in number(-1e12, 1e12);
         /// Probability with which the confidence bound may fail; no privacy parameter.
@@ -230,8 +230,10 @@ const USES: Uses<OutsourcedScenario, Kind> = Uses {
         ("modeler.kernel", searches),
         ("modeler.lengthscales", searches),
         ("modeler.signal_variance", searches),
-        ("modeler.noise_variance", |_, kind| {
-            matches!(kind, Kind::GpUcb | Kind::PaperProjection)
+        ("modeler.noise_variance", |scenario, kind| match kind {
+            Kind::GpUcb | Kind::PaperProjection => true,
+            Kind::GaussianProjection => scenario.modeler.is_derived(),
+            Kind::Random => false,
         }),
         ("modeler.private_noise_variance", |_, kind| {
             kind == Kind::GaussianProjection
@@ -251,6 +253,18 @@ fn searches(_: &OutsourcedScenario, kind: Kind) -> bool {
 /// Whose rows leave the curator.
 fn releases(_: &OutsourcedScenario, kind: Kind) -> bool {
     matches!(kind, Kind::PaperProjection | Kind::GaussianProjection)
+}
+
+impl ModelerConfig {
+    /// Whether the noise of noisy rows is what follows from the others.
+    fn is_derived(&self) -> bool {
+        self.private_noise_variance == private_noise(self.noise_variance, self.signal_variance)
+    }
+}
+
+/// The noise of noisy rows where the scenario does not say it.
+fn private_noise(noise_variance: f64, signal_variance: f64) -> f64 {
+    noise_variance.max(0.1 * signal_variance)
 }
 
 impl OutsourcedScenario {

@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use toml::Table;
+
 use super::root;
 
 /// Whether a key counts in a scenario.
@@ -128,13 +130,21 @@ pub fn of_text(
         .flat_map(|(name, section)| section.keys().map(move |key| format!("{name}.{key}")))
         .collect();
     let dotted: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let without = |dotted: &str| {
-        let (section, key) = dotted.split_once('.')?;
-        let mut rest = table.clone();
-        rest.get_mut(section)?.as_table_mut()?.remove(key)?;
-        read(&toml::to_string(&rest).ok()?)
-    };
     let mut told = unused(&dotted);
-    told.retain(|told| without(&told.key).is_some_and(|rest| Some(rest) != read(text)));
+    if !told.is_empty() {
+        let whole = read(text);
+        told.retain(|told| {
+            let rest = without(&table, &told.key).and_then(|rest| read(&rest));
+            rest.is_some() && rest != whole
+        });
+    }
     told
+}
+
+/// The text of a table without one of its dotted keys; `None` if it has none such.
+fn without(table: &Table, dotted: &str) -> Option<String> {
+    let (section, key) = dotted.split_once('.')?;
+    let mut rest = table.clone();
+    rest.get_mut(section)?.as_table_mut()?.remove(key)?;
+    toml::to_string(&rest).ok()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use sordino_core::digest::Digest;
 use sordino_engine::{Model, local};
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::scenario::local::LocalScenario;
+use sordino_experiment::scenario::local::{LocalObjective, ReadingsConfig};
 use sordino_experiment::scenario::{
     ObjectiveConfig, Problem, Scenario, ScenarioError, table as table_of,
 };
@@ -80,11 +80,8 @@ pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Take
         })
     };
     let missing = |section: &str, key: &str| said(section, key).is_none();
-    // A file that cannot be read is refused by who reads it next.
     if let Some(trace) = said("faults", "trace").filter(|_| missing("faults", "trace_digest")) {
-        let digest = fault::trace_digest(Path::new(&trace)).ok();
-        let digest = digest.map(|digest| format!("faults.trace_digest=\"{digest}\""));
-        taken.settings.extend(digest);
+        taken.settings.extend(of_trace(Path::new(&trace))?);
     }
     if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest")
     {
@@ -101,7 +98,7 @@ pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Take
             return Ok(taken);
         }
         "landmine" | "light-sensor" | "stocks" if digest => {
-            let digest = data.and_then(|data| of_files(text, given, data));
+            let digest = data.map(|data| of_paper(&kind, data)).transpose()?;
             let digest = digest.map(|digest| format!("objective.digest=\"{digest}\""));
             taken.settings.extend(digest);
             return Ok(taken);
@@ -140,12 +137,28 @@ pub fn of_data(text: &str, given: &[String], data: Option<&Path>) -> Result<Take
     Ok(taken)
 }
 
-/// The digest of files that a paper names; `None` where they or the scenario cannot be read.
-fn of_files(text: &str, settings: &[String], data: &Path) -> Option<Digest> {
-    if let Ok(scenario) = LocalScenario::parse("", text, settings) {
-        return local::digest(&scenario.objective, data).ok();
+/// The digest of a trace, as a setting; none of several, which a sweep tries one after the other.
+///
+/// **Errors**: a file that cannot be read.
+fn of_trace(path: &Path) -> Result<Option<String>, CliError> {
+    match fault::trace_digest(path) {
+        Ok(digest) => Ok(Some(format!("faults.trace_digest=\"{digest}\""))),
+        Err(_several) if path.as_os_str().as_encoded_bytes().contains(&b',') => Ok(None),
+        Err(error) => Err(CliError::input(error)),
     }
-    landmine::digest(data).ok()
+}
+
+/// The digest of the files that an objective of a paper reads.
+///
+/// **Errors**: a file that cannot be read.
+fn of_paper(kind: &str, data: &Path) -> Result<Digest, CliError> {
+    let readings = ReadingsConfig { digest: None };
+    let objective = match kind {
+        "light-sensor" => LocalObjective::LightSensor(readings),
+        "stocks" => LocalObjective::Stocks(readings),
+        _ => return landmine::digest(data).map_err(CliError::input),
+    };
+    Ok(local::digest(&objective, data)?)
 }
 
 /// The same for a table of federated trainings; there the scenario says what the agents are.

@@ -230,7 +230,7 @@ fn complete_already(path: &Path, model: &dyn Model, format: Format) -> Result<()
     let path_shown = path.display();
     let shown = execute::shown(model, RunFiles::Folder(path)).map_err(|error| {
         CliError::input(format!(
-            "{path_shown}: was complete and is not any more ({error}); bring that file back, or run again into another folder"
+            "{path_shown}: is sealed as complete and cannot be read as that ({error}); run again into another folder"
         ))
     })?;
     log::note(&format!(

@@ -17,16 +17,22 @@ pub fn unused(
     set: &[String],
 ) -> Vec<Unused> {
     let mut told = model.unused(&keys_of(set));
-    if Shipped::find(source).is_none() {
-        let read = |text: &str| Some(parse(source, text, settings).ok()?.resolved());
-        let file = parse(source, text, &[]).ok();
-        let idle = |key: &str| {
-            file.as_ref()
-                .is_none_or(|file| !file.unused(&[key]).is_empty())
-        };
-        let mut of_file = of_text(text, |keys| model.unused(keys), read);
-        of_file.retain(|more| idle(&more.key) && told.iter().all(|told| told.key != more.key));
-        told.extend(of_file);
+    if Shipped::find(source).is_some() {
+        return told;
     }
+    let file = parse(source, text, &[]).ok();
+    let of_file = of_text(
+        text,
+        |keys| model.unused(keys),
+        |text| Some(parse(source, text, settings).ok()?.resolved()),
+    );
+    let known: Vec<String> = told.iter().map(|told| told.key.clone()).collect();
+    told.extend(of_file.into_iter().filter(|more| {
+        !known.contains(&more.key) && file.as_deref().is_none_or(|file| is_idle(file, &more.key))
+    }));
     told
+}
+
+fn is_idle(model: &dyn Model, key: &str) -> bool {
+    model.unused(&[key]).iter().any(|told| told.key == key)
 }

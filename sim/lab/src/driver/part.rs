@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use sordino_engine::{Model, ModelError, Options, Part};
-use sordino_experiment::journal::{Journal, JournalError};
+use sordino_experiment::journal::{self, JournalError};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::progress::writer::ProgressWriter;
 use sordino_experiment::text::first_three;
@@ -47,6 +47,8 @@ pub fn begin_run<'m>(
 ) -> Result<Option<Begun<'m>>, PartError> {
     let work = Work::of_run(model);
     let mark = Mark::of_run(part, model, &work)?;
+    // Before a folder is made and marked: data that cannot be read are refused.
+    journal::head(&model.resolved(), data)?;
     let folder = if resume {
         RunFolder::open(path)?
     } else {
@@ -55,14 +57,7 @@ pub fn begin_run<'m>(
     if mark.claim(path)? {
         return Ok(None);
     }
-    let begun = execute::begin_in(folder, model, data).inspect_err(|_| {
-        // It may be begun again: nothing was done here, unless somebody did it before.
-        if !Journal::is_begun(path) {
-            mark.give_up(path);
-            let _ = std::fs::remove_dir(path);
-        }
-    });
-    match begun? {
+    match execute::begin_in(folder, model, data)? {
         Place::Open(open) => Ok(Some(Begun {
             mark,
             work,

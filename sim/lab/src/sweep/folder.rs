@@ -275,15 +275,16 @@ impl SweepFolder {
         for entry in &index.entries {
             let folder = self.run(&entry.folder);
             // Of what was removed to save space the index alone is left.
-            if entry.status != Status::Done || !folder.join(SUMMARY).exists() {
+            let files = [SUMMARY, SCENARIO, "rounds.csv"];
+            if entry.status != Status::Done || files.iter().all(|file| !folder.join(file).exists())
+            {
                 continue;
             }
             let other = |what: String| {
                 let what = format!("{what}: one of these files was changed after the sweep");
                 SweepError::damaged(&path, what)
             };
-            let run = |error| SweepError::Run(Box::new(error));
-            let written = RunFiles::Folder(&folder).summary().map_err(run)?.methods;
+            let written = RunFiles::Folder(&folder).summary().map_err(unread)?.methods;
             if let Some(found) = differing(&entry.methods, &written) {
                 return Err(other(format!(
                     "it has {} in {}, whose summary.json has {}",
@@ -297,11 +298,10 @@ impl SweepFolder {
                     found.second, entry.folder, found.first
                 )));
             }
-            let rounds = [SCENARIO, "rounds.csv"];
-            if !rounds.iter().all(|file| folder.join(file).exists()) {
+            if files.iter().any(|file| !folder.join(file).exists()) {
                 continue;
             }
-            let results = Results::open(&folder).map_err(run)?;
+            let results = Results::open(&folder).map_err(unread)?;
             let there = Compared::of_results(&results);
             if entry
                 .compared
@@ -426,6 +426,10 @@ impl SweepFolder {
             .any(|name| self.path.join(name).exists());
         index.count(Status::Done) == index.entries.len() && !left
     }
+}
+
+fn unread(error: ReadError) -> SweepError {
+    SweepError::Run(Box::new(error))
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), SweepError> {
