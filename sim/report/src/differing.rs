@@ -74,6 +74,7 @@ fn told(number: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::slice::from_ref;
 
     use serde_json::Map;
     use sordino_experiment::record::{Loss, Measure};
@@ -102,7 +103,7 @@ mod tests {
     /// In words, both ways.
     fn both(first: &MethodSummary, second: &MethodSummary) -> [String; 2] {
         [(first, second), (second, first)].map(|(one, other)| {
-            differing(&[one.clone()], &[other.clone()]).map_or(String::new(), |found| {
+            differing(from_ref(one), from_ref(other)).map_or(String::new(), |found| {
                 format!("{}; {}", found.first, found.second)
             })
         })

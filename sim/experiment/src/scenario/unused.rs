@@ -7,6 +7,9 @@ use toml::Table;
 
 use super::root;
 
+/// Whether a method uses a key, in a scenario.
+pub(super) type UsedBy<S, M> = fn(&S, M) -> bool;
+
 /// Whether a key counts in a scenario.
 pub(super) type Counts<S> = fn(&S) -> bool;
 
@@ -38,7 +41,7 @@ pub(super) struct Uses<S: 'static, M: 'static> {
     /// What a method is called.
     pub name: fn(M) -> &'static str,
     /// Keys that not every method uses.
-    pub by: &'static [(&'static str, fn(&S, M) -> bool)],
+    pub by: &'static [(&'static str, UsedBy<S, M>)],
     /// Keys that count beside some values of others only, and beside which.
     pub beside: &'static [(&'static str, Counts<S>, &'static str)],
 }
