@@ -32,7 +32,9 @@ const AGREEMENT_BYTES: usize = 1 << 10;
 /// is never.
 const CUTS: usize = 0x003f_0000;
 
+/// Milliseconds since the boot, modulo 2³², and how often they turned over.
 static MILLIS: AtomicU32 = AtomicU32::new(0);
+static TURNS: AtomicU32 = AtomicU32::new(0);
 
 /// What the machine lends to the program.
 pub struct Board {
@@ -90,10 +92,11 @@ pub fn exit(passed: bool) -> ! {
 
 #[exception]
 fn SysTick() {
-    MILLIS.store(
-        MILLIS.load(Ordering::Relaxed).wrapping_add(1),
-        Ordering::Relaxed,
-    );
+    let millis = MILLIS.load(Ordering::Relaxed).wrapping_add(1);
+    MILLIS.store(millis, Ordering::Relaxed);
+    if millis == 0 {
+        TURNS.store(TURNS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
 }
 
 // SAFETY: the handler reads nothing but its argument and never returns; without it a fault would
@@ -103,9 +106,16 @@ unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     panic!("hard fault at {:#010x}", frame.pc());
 }
 
-/// Milliseconds since the boot.
+/// Milliseconds since the boot, which do not begin again after 49.7 days.
 pub fn now() -> Millis {
-    Millis(u64::from(MILLIS.load(Ordering::Relaxed)))
+    loop {
+        let turns = TURNS.load(Ordering::Relaxed);
+        let millis = MILLIS.load(Ordering::Relaxed);
+        // A tick between the two may have turned the counter over.
+        if TURNS.load(Ordering::Relaxed) == turns {
+            return Millis((u64::from(turns) << 32) | u64::from(millis));
+        }
+    }
 }
 
 /// Until the next tick.

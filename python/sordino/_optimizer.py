@@ -230,8 +230,8 @@ def minimize(
     """
     optimizer = Optimizer(space, goal=goal, seed=seed, prior=prior)
     for _ in range(n):
-        point = optimizer.ask()
         try:
+            point = optimizer.ask()
             try:
                 value = float(function(dict(point)))
             except catch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -80,7 +81,8 @@ class Result:
             import pandas
         except ImportError as error:
             raise ImportError("frames need pandas (pip install pandas); arrays(...) does without") from error
-        return pandas.read_csv(io.StringIO(self._table(name)))
+        # A category may be called "None" or "null"; what is missing is empty.
+        return pandas.read_csv(io.StringIO(self._table(name)), keep_default_na=False, na_values=[""])
 
     @property
     def rounds(self) -> "pandas.DataFrame":
@@ -143,7 +145,9 @@ def read(folder: Union[str, "os.PathLike[str]"]) -> Result:
         if file.name.endswith(PRIOR):
             priors[file.name[: -len(PRIOR)].removeprefix("prior-")] = file.read_bytes()
         else:
-            texts[file.name] = file.read_text(encoding="utf-8")
+            # Somebody's picture beside them is no file of the run.
+            with contextlib.suppress(UnicodeDecodeError):
+                texts[file.name] = file.read_text(encoding="utf-8")
     return Result(path, texts, priors)
 
 

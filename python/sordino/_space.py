@@ -136,7 +136,7 @@ class Space:
         return isinstance(other, Space) and json.loads(self._parameters) == json.loads(other._parameters)
 
     def __hash__(self) -> int:
-        return hash(self._parameters)
+        return hash(tuple(self.names))
 
     def __repr__(self) -> str:
         return f"<sordino.Space of {', '.join(self.names)}>"

@@ -268,7 +268,7 @@ def test_the_sampler_for_optuna_is_short_and_finds_the_best():
     assert best["value"] < 0.3 and best["params"]["kind"] == "sgd"
 
 
-def test_minimize_keeps_what_it_learned_and_takes_goal_and_failures():
+def test_minimize_keeps_what_it_learned_and_takes_goal_and_failures(monkeypatch):
     def fifth(point):
         calls.append(point)
         if len(calls) == 5:
@@ -285,6 +285,21 @@ def test_minimize_keeps_what_it_learned_and_takes_goal_and_failures():
         with pytest.raises((sordino.InputError, ZeroDivisionError)) as refused:
             sordino.minimize(function, SPACE, 8, callback)
         assert len(refused.value.optimizer) == (callback is not None)
+    # Interrupted while the next question is looked for.
+    ask = sordino.Optimizer.ask
+    asked = []
+
+    def third(optimizer):
+        asked.append(optimizer)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return ask(optimizer)
+
+    monkeypatch.setattr(sordino.Optimizer, "ask", third)
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        sordino.minimize(loss, SPACE, 8)
+    monkeypatch.undo()
+    assert interrupted.value.optimizer is asked[0] and len(asked[0]) == 2
     calls = []
     caught = sordino.minimize(fifth, SPACE, 8, catch=KeyError)
     assert (len(caught), caught.failed, caught.pending) == (6, 2, [])
@@ -316,3 +331,8 @@ def test_a_missing_number_is_refused_by_its_name():
         optimizer.tell(point, 1.0)
     with pytest.raises(sordino.InputError, match="is one point; admissible: a list of points"):
         optimizer.predict(optimizer.pending[0])
+
+
+def test_equal_spaces_have_one_hash():
+    own = sordino.Optimizer(SPACE).space
+    assert own == SPACE and {own: 1}[SPACE] == 1

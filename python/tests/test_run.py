@@ -293,6 +293,13 @@ def test_what_does_not_fit_is_refused_as_the_command_line_does(tmp_path, argumen
     assert not (tmp_path / "no").exists()
 
 
+def test_a_frame_keeps_the_names_that_pandas_takes_for_nothing():
+    rows = "method,run,regret\nNone,0,1.5\nnull,1,\n"
+    frame = sordino.Result(None, {"summary.json": "{}", "rounds.csv": rows}, {}).frame("rounds")
+    assert list(frame["method"]) == ["None", "null"]
+    assert frame["regret"][0] == 1.5 and np.isnan(frame["regret"][1])
+
+
 def test_promises_are_the_command_lines(sordino_program):
     promise, said = sordino.explain("default"), sordino_program("privacy", "explain", "default", "--format", "json")
     assert len(promise) == 4 and promise.items() <= said.items()
@@ -304,6 +311,9 @@ def test_promises_are_the_command_lines(sordino_program):
 def test_other_trust_models_run_too(tmp_path):
     result = sordino.run("output-gp", runs=2, out=tmp_path / "o")
     assert result.summary["trust"] == "output" and result.tables
+    assert sordino.read(tmp_path / "o").files == result.files
+    # A picture that somebody keeps beside them is no file of the run.
+    (tmp_path / "o" / "plot.png").write_bytes(b"\x89PNG\xff")
     assert sordino.read(tmp_path / "o").files == result.files
 
 

@@ -15,8 +15,8 @@
 use core::fmt;
 
 use super::accountant::order::{ORDER_COUNT, ORDERS, Row, epsilon};
-use super::accountant::rdp::divergences;
-use super::accountant::{AccountantError, analytic::bisect};
+use super::accountant::rdp::{delta_of, divergences, left_of};
+use super::accountant::{AccountantError, add_up, analytic::bisect};
 use super::event::Event;
 use super::sampling::SamplingProbability;
 
@@ -121,22 +121,27 @@ impl Target {
         self.delta
     }
 
-    /// ε of `rounds` releases of one event, at the target's δ.
+    /// ε of `rounds` releases of one event, at the target's δ, of which the event's own δ is taken;
+    /// infinite where nothing is left of it.
     pub fn epsilon_of(&self, event: &Event, rounds: u32) -> Result<f64, AccountantError> {
         let mut row = Row::ZERO;
         divergences(event, &mut row)?;
-        Ok(self.convert(&row, rounds))
+        Ok(self.convert(&row, delta_of(event), rounds))
     }
 
-    fn convert(&self, row: &Row, rounds: u32) -> f64 {
+    fn convert(&self, row: &Row, delta: f64, rounds: u32) -> f64 {
         let mut least = f64::INFINITY;
+        let left = left_of(self.delta, add_up(0.0, rounds, delta));
+        if !(left > 0.0) {
+            return least;
+        }
         for i in 0..ORDER_COUNT {
             // As much as a filter that adds them one by one, each sum rounded up by at most two
             // units.
             let spent = row.0[i]
                 * f64::from(rounds)
                 * (1.0 + (2.0 * f64::from(rounds) + 2.0) * f64::EPSILON);
-            let epsilon = epsilon(ORDERS[i], spent, self.delta);
+            let epsilon = epsilon(ORDERS[i], spent, left);
             if epsilon < least {
                 least = epsilon;
             }
@@ -163,13 +168,13 @@ pub fn noise_multiplier(
         return Ok(low);
     }
     while epsilon(high)? > target.epsilon {
-        high *= 2.0;
-        if high > MULTIPLIER_MAX {
+        if high == MULTIPLIER_MAX {
             return Err(CalibrateError::Unattainable {
                 at: high,
                 epsilon: epsilon(high)?,
             });
         }
+        high = (2.0 * high).min(MULTIPLIER_MAX);
     }
     let low = if high > 1.0 { high / 2.0 } else { low };
     Ok(search(low, high, |z| {
@@ -181,7 +186,7 @@ pub fn noise_multiplier(
 pub fn rounds(target: &Target, event: &Event) -> Result<u32, CalibrateError> {
     let mut row = Row::ZERO;
     divergences(event, &mut row)?;
-    let fits = |count: u32| target.convert(&row, count) <= target.epsilon;
+    let fits = |count: u32| target.convert(&row, delta_of(event), count) <= target.epsilon;
     let mut low = 0u32;
     let mut high = 1u32 << 31;
     if fits(high) {
@@ -226,23 +231,50 @@ pub fn sampling_probability(
     SamplingProbability::new(q).map_err(|_| CalibrateError::TargetEpsilon(target.epsilon))
 }
 
-/// Bisection to a relative width of 1e-6; the end returned was checked.
+/// Bisection to 1.5e-8 of the first interval; the end returned was checked.
 fn search(low: f64, high: f64, mut enough: impl FnMut(f64) -> bool) -> f64 {
     let mut left = 0;
     bisect(low, high, |x| {
         left += 1;
-        // After 26 halvings the interval is 1.5e-8 of the first: refuse, which keeps the checked
-        // end.
+        // After 26 halvings refuse, which keeps the checked end.
         left <= 26 && enough(x)
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::accountant::RdpAccountant;
+    use super::super::event::NeighboringRelation;
     use super::*;
 
     fn q(value: f64) -> SamplingProbability {
         SamplingProbability::new(value).unwrap()
+    }
+
+    /// What an event spends of δ is not there for the conversion: by the accountant that adds them
+    /// one by one.
+    #[test]
+    fn an_event_with_a_delta_of_its_own_leaves_less() {
+        let target = Target::new(3.0, 1e-5).unwrap();
+        let event = |delta| Event::ApproximateEpsilon {
+            epsilon: 0.1,
+            delta,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
+        assert_eq!(rounds(&target, &event(1e-3)), Ok(0));
+        assert_eq!(target.epsilon_of(&event(1e-3), 1), Ok(f64::INFINITY));
+        let found = rounds(&target, &event(1e-6)).unwrap();
+        assert!((1..10).contains(&found), "{found}");
+        let spent = |count| {
+            let mut accountant = RdpAccountant::new();
+            accountant.compose(&event(1e-6), count).unwrap();
+            accountant.epsilon(1e-5).map(|spent| spent.epsilon)
+        };
+        assert!(spent(found).is_ok_and(|epsilon| epsilon <= 3.0));
+        assert!(spent(found + 1).is_err() || spent(found + 1).is_ok_and(|epsilon| epsilon > 3.0));
+        let least = Target::new(0.3, 1e-5).unwrap();
+        let z = noise_multiplier(&least, SamplingProbability::ONE, u32::MAX).unwrap();
+        assert!(z > 524_288.0 && z <= MULTIPLIER_MAX, "{z}");
     }
 
     #[test]

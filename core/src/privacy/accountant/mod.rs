@@ -429,7 +429,7 @@ pub struct PrivacySpent {
 
 /// spent + count·loss for what is not negative, never below the exact value; nothing is added for a
 /// count or a loss of 0, whatever the other is.
-fn add_up(spent: f64, count: impl Into<f64>, loss: f64) -> f64 {
+pub(super) fn add_up(spent: f64, count: impl Into<f64>, loss: f64) -> f64 {
     let count = count.into();
     if count == 0.0 || loss == 0.0 {
         spent

@@ -311,11 +311,7 @@ fn convert(
         spent.epsilon = 0.0;
         return Ok(spent);
     }
-    let left = if delta_spent == 0.0 {
-        delta
-    } else {
-        (delta - delta_spent).next_down()
-    };
+    let left = left_of(delta, delta_spent);
     if left > 0.0 {
         for (i, order) in ORDERS.iter().enumerate() {
             let epsilon = order::epsilon(*order, divergence(i), left);
@@ -333,7 +329,17 @@ fn convert(
     }
 }
 
-fn delta_of(event: &Event) -> f64 {
+/// The δ for the conversion of what has divergences, after this much was spent by events that have
+/// a δ themselves; rounded down, and 0 or less where nothing is left.
+pub(crate) fn left_of(delta: f64, delta_spent: f64) -> f64 {
+    if delta_spent == 0.0 {
+        delta
+    } else {
+        (delta - delta_spent).next_down()
+    }
+}
+
+pub(crate) fn delta_of(event: &Event) -> f64 {
     match *event {
         Event::ApproximateEpsilon { delta, .. } => delta,
         _ => 0.0,

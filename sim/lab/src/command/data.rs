@@ -161,7 +161,7 @@ fn of_paper(kind: &str, data: &Path) -> Result<Digest, CliError> {
     Ok(local::digest(&objective, data)?)
 }
 
-/// The same for a table of federated trainings; there the scenario says what the agents are.
+/// What there is to take from a table of federated trainings; the scenario says what agents are.
 /// Nothing for a wrong scenario.
 fn of_trainings(
     text: &str,
