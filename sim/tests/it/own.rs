@@ -77,11 +77,18 @@ fn every_function_and_every_design_runs_and_misfits_are_refused_by_name() {
         .unwrap()
     });
     std::fs::write(folder.join("points.csv"), list).unwrap();
-    let base = "name = \"f\"\ndescription = \"d\"\nruns = 1\n[objective]\nkind = \"function\"\ncandidates = 64\n";
+    let base = "name = \"f\"\ndescription = \"d\"\nruns = 1\n[objective]\nkind = \"function\"\n";
     let rest = "[federation]\nagents = 6\nrounds = 2\ninitial_points = 2\nmethods = [\"ts\", \"dp-fts-de\"]\n[surrogate]\n\
                 lengthscale = 0.3\nfeatures = 8\n[privacy]\nsampling_probability = 0.5\nnoise_multiplier = 1\n";
     let write = |keys: &str| {
-        std::fs::write(folder.join("f.toml"), format!("{base}{keys}\n{rest}")).unwrap()
+        // A list has its own length.
+        let count = if keys.contains("list") {
+            ""
+        } else {
+            "candidates = 64\n"
+        };
+        let text = format!("{base}{count}{keys}\n{rest}");
+        std::fs::write(folder.join("f.toml"), text).unwrap()
     };
     for (keys, dim) in [
         ("function = \"branin\"\ndesign = \"grid\"\nscale = 0.2", 2),
