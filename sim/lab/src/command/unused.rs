@@ -5,11 +5,11 @@ use sordino_experiment::scenario::Shipped;
 use sordino_experiment::scenario::unused::{Unused, keys_of, of_text};
 
 /// What does nothing in a scenario: of what is `set` on the command line, and of what its file
-/// gives and does not use without what is set either: whoever leaves methods out for once knows what
-/// the file says of them. What a shipped scenario says beside its methods is there for others.
+/// gives and does not use without what is set either: whoever leaves methods out for once knows
+/// what the file says of them. What a shipped scenario says beside its methods is there for others.
 ///
-/// **Parameters**: `source` and `text`, which the scenario was read from with these `settings`, what
-/// is `set` among them.
+/// **Parameters**: `source` and `text`, which the scenario was read from with these `settings`,
+/// what is `set` among them.
 pub fn unused(
     model: &dyn Model,
     source: &str,
