@@ -95,7 +95,8 @@ fn SysTick() {
     let millis = MILLIS.load(Ordering::Relaxed).wrapping_add(1);
     MILLIS.store(millis, Ordering::Relaxed);
     if millis == 0 {
-        TURNS.store(TURNS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let turns = TURNS.load(Ordering::Relaxed).wrapping_add(1);
+        TURNS.store(turns, Ordering::Relaxed);
     }
 }
 
