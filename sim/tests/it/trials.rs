@@ -60,7 +60,25 @@ fn a_table_and_a_figure_replace_no_file_of_the_run() {
             );
         }
     }
+    // Nor do what releases cost, as a table and as a picture.
+    std::fs::write(folder.join("l.csv"), "q,z,steps,delta\n.1,1,10,1e-5\n").unwrap();
+    let losses = |out| ["privacy", "table", "l.csv", "--out", out];
+    let message = refused(&folder, 2, &losses("a/rounds.csv"));
+    assert!(message.contains("is not replaced"), "{message}");
+    let drawn = |out| {
+        let releases = [
+            "--sampling-probability=.1",
+            "--noise-multiplier=1",
+            "--rounds=10",
+            "--delta=1e-5",
+        ];
+        [&["privacy", "compare", "--out", out], &releases[..]].concat()
+    };
+    let message = refused(&folder, 2, &drawn("a/regret.svg"));
+    assert!(message.contains("is not replaced"), "{message}");
     assert_eq!(crate::util::files(&folder.join("a")), before);
+    done(&folder, &losses("l2.csv"));
+    done(&folder, &drawn("l.svg"));
     // A file that the run does not have is written, also into its folder.
     done(&folder, &table("a/mine.csv"));
     done(&folder, &table("a/mine.csv"));

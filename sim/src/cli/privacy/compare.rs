@@ -34,6 +34,8 @@ const POINTS: u32 = 40;
 
 /// Prints ε after the last release, and draws where a picture is asked for.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    // Before anything is printed.
+    arguments.out.as_deref().map_or(Ok(()), kept::refuse)?;
     let rounds = arguments.releases.rounds;
     let event = arguments.releases.event();
     let steps = POINTS.min(rounds);
